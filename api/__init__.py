@@ -1,0 +1,1 @@
+"""The ASGI application: the only place that wires parts together."""

@@ -1,0 +1,1 @@
+"""GraphQL: one module a noun; it translates and decides nothing."""

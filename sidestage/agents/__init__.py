@@ -1,0 +1,1 @@
+"""Agent CLIs: one module each, saying where it keeps sessions and how to read them."""

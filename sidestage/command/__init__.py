@@ -1,0 +1,1 @@
+"""The `sidestage` command: one module a subcommand."""

@@ -1,0 +1,53 @@
+"""The caller of an operation and what it may do."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sidestage.ids import DeviceId
+
+
+class Scope(StrEnum):
+    """What a token allows."""
+
+    VIEW = "VIEW"
+    """States, names, folders, counts."""
+    READ = "READ"
+    """Texts: transcripts, screens, inputs of requests."""
+    ANSWER = "ANSWER"
+    TERMINAL = "TERMINAL"
+    ADMIN = "ADMIN"
+
+
+class PrincipalKind(StrEnum):
+    """What kind of credential the caller showed."""
+
+    ADMIN = "ADMIN"
+    """The admin token of this machine."""
+    LOCAL = "LOCAL"
+    """A process of the owner on the control socket."""
+    DEVICE = "DEVICE"
+    BROWSER = "BROWSER"
+    ANONYMOUS = "ANONYMOUS"
+
+
+ADMIN_SCOPES = frozenset({Scope.VIEW, Scope.READ, Scope.TERMINAL, Scope.ADMIN})
+"""Never ANSWER: without a paired device nothing can be approved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls, and with which scopes. *actor* is how the audit log names it."""
+
+    kind: PrincipalKind
+    scopes: frozenset[Scope]
+    actor: str
+    device_id: DeviceId | None = None
+    token_id: str | None = None
+    address: str | None = None
+
+    def may(self, scope: Scope) -> bool:
+        """Tell whether this caller has *scope*."""
+        return scope in self.scopes
+
+
+ANONYMOUS = Principal(PrincipalKind.ANONYMOUS, frozenset(), "anonymous")

@@ -1,0 +1,243 @@
+"""What can go wrong on purpose: one class a mistake, one stable code a class.
+
+A client switches on the code; the sentence is for a person. Classes know no HTTP
+status: `api`, `resolvers` and `terminal_host` each map codes to what their protocol
+says. `docs/errors.md` lists them all.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+
+class ErrorCode(StrEnum):
+    """Every stable code, as clients meet it."""
+
+    INVALID_REQUEST = "INVALID_REQUEST"
+    OUTSIDE_SESSION_NOT_FOUND = "OUTSIDE_SESSION_NOT_FOUND"
+    OUTSIDE_SESSION_RESUMED = "OUTSIDE_SESSION_RESUMED"
+    OUTSIDE_RESUME_BUSY = "OUTSIDE_RESUME_BUSY"
+    OUTSIDE_SESSION_LIVE = "OUTSIDE_SESSION_LIVE"
+    OUTSIDE_RESUME_UNAVAILABLE = "OUTSIDE_RESUME_UNAVAILABLE"
+    CONVERSATION_TAKEN = "CONVERSATION_TAKEN"
+    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
+    TEMPLATE_NOT_FOUND = "TEMPLATE_NOT_FOUND"
+    TEMPLATE_NOT_ALLOWED = "TEMPLATE_NOT_ALLOWED"
+    SANDBOX_UNAVAILABLE = "SANDBOX_UNAVAILABLE"
+    AGENT_NOT_FOUND = "AGENT_NOT_FOUND"
+    TERMINAL_LIMIT_REACHED = "TERMINAL_LIMIT_REACHED"
+    TERMINAL_NOT_FOUND = "TERMINAL_NOT_FOUND"
+    TERMINAL_NOT_RUNNING = "TERMINAL_NOT_RUNNING"
+    TICKET_REFUSED = "TICKET_REFUSED"
+    HOST_UNAVAILABLE = "HOST_UNAVAILABLE"
+    START_FAILED = "START_FAILED"
+    PROJECT_NOT_FOUND = "PROJECT_NOT_FOUND"
+    PROJECT_EXISTS = "PROJECT_EXISTS"
+    PROJECT_TOO_WIDE = "PROJECT_TOO_WIDE"
+    PROJECT_FOLDER_MISSING = "PROJECT_FOLDER_MISSING"
+    PROJECT_CHANGED = "PROJECT_CHANGED"
+    PROJECT_LIMIT_REACHED = "PROJECT_LIMIT_REACHED"
+    UNAUTHENTICATED = "UNAUTHENTICATED"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    RATE_LIMITED = "RATE_LIMITED"
+    CLIENT_TOO_OLD = "CLIENT_TOO_OLD"
+    BAD_USER_INPUT = "BAD_USER_INPUT"
+    OPERATION_TOO_LARGE = "OPERATION_TOO_LARGE"
+    SUBSCRIPTION_LIMIT_REACHED = "SUBSCRIPTION_LIMIT_REACHED"
+    USE_STREAMING_TRANSPORT = "USE_STREAMING_TRANSPORT"
+    SETTINGS_INVALID = "SETTINGS_INVALID"
+    STATE_FOLDER_UNSAFE = "STATE_FOLDER_UNSAFE"
+    INTERNAL = "INTERNAL"
+
+
+class SidestageError(Exception):
+    """An error we raise on purpose; `str()` of it is fit for a person to read."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
+
+
+class InvalidInput(SidestageError):
+    """A value has the wrong form; nothing was started."""
+
+    code = ErrorCode.INVALID_REQUEST
+
+
+class BadUserInput(SidestageError):
+    """An argument of a query makes no sense: an id, a cursor, a page size."""
+
+    code = ErrorCode.BAD_USER_INPUT
+
+
+class Unauthenticated(SidestageError):
+    """No token, or one that is unknown, expired or revoked."""
+
+    code = ErrorCode.UNAUTHENTICATED
+
+
+class PermissionDenied(SidestageError):
+    """The token is good, but its scopes do not reach this."""
+
+    code = ErrorCode.PERMISSION_DENIED
+
+
+class RateLimited(SidestageError):
+    """Too much, too fast; *retry_after_ms* says when to come back."""
+
+    code = ErrorCode.RATE_LIMITED
+
+    def __init__(self, message: str, *, retry_after_ms: int) -> None:
+        super().__init__(message)
+        self.retry_after_ms = retry_after_ms
+
+
+class SettingsInvalid(SidestageError):
+    """A setting cannot be used; the sentence names it and what it may be."""
+
+    code = ErrorCode.SETTINGS_INVALID
+
+
+class StateFolderUnsafe(SidestageError):
+    """The state folder is not ours alone, so no secret may be put there."""
+
+    code = ErrorCode.STATE_FOLDER_UNSAFE
+
+
+class OutsideSessionNotFound(SidestageError):
+    """No session with that id is in the current list."""
+
+    code = ErrorCode.OUTSIDE_SESSION_NOT_FOUND
+
+
+class OutsideSessionResumed(SidestageError):
+    """The conversation is open in the terminal *terminal_id* of ours."""
+
+    code = ErrorCode.OUTSIDE_SESSION_RESUMED
+
+    def __init__(self, message: str, *, terminal_id: str) -> None:
+        super().__init__(message)
+        self.terminal_id = terminal_id
+
+
+class OutsideResumeBusy(SidestageError):
+    """A resume of this session is in flight, or an agent is just starting there."""
+
+    code = ErrorCode.OUTSIDE_RESUME_BUSY
+
+
+class OutsideSessionLive(SidestageError):
+    """The session's own process still runs."""
+
+    code = ErrorCode.OUTSIDE_SESSION_LIVE
+
+
+class OutsideResumeUnavailable(SidestageError):
+    """This session cannot be resumed; the sentence says why."""
+
+    code = ErrorCode.OUTSIDE_RESUME_UNAVAILABLE
+
+
+class ConversationTaken(SidestageError):
+    """Someone else's process opened the conversation just after ours."""
+
+    code = ErrorCode.CONVERSATION_TAKEN
+
+
+class IdempotencyKeyReused(SidestageError):
+    """The same key came with another input."""
+
+    code = ErrorCode.IDEMPOTENCY_KEY_REUSED
+
+
+class TemplateNotFound(SidestageError):
+    """No template has that name."""
+
+    code = ErrorCode.TEMPLATE_NOT_FOUND
+
+
+class TemplateNotAllowed(SidestageError):
+    """The project does not allow this template."""
+
+    code = ErrorCode.TEMPLATE_NOT_ALLOWED
+
+
+class SandboxUnavailable(SidestageError):
+    """The sandbox cannot be set up; the sentence says what to install or change."""
+
+    code = ErrorCode.SANDBOX_UNAVAILABLE
+
+
+class AgentNotFound(SidestageError):
+    """The template's program is not on the server's PATH."""
+
+    code = ErrorCode.AGENT_NOT_FOUND
+
+
+class TerminalLimitReached(SidestageError):
+    """As many terminals run as the settings allow."""
+
+    code = ErrorCode.TERMINAL_LIMIT_REACHED
+
+
+class TerminalNotFound(SidestageError):
+    """No terminal has that id."""
+
+    code = ErrorCode.TERMINAL_NOT_FOUND
+
+
+class TerminalNotRunning(SidestageError):
+    """The terminal's program has ended, so it takes no input."""
+
+    code = ErrorCode.TERMINAL_NOT_RUNNING
+
+
+class TicketRefused(SidestageError):
+    """The ticket is unknown, spent, expired, or for another terminal."""
+
+    code = ErrorCode.TICKET_REFUSED
+
+
+class HostUnavailable(SidestageError):
+    """The terminal host does not answer."""
+
+    code = ErrorCode.HOST_UNAVAILABLE
+
+
+class StartFailed(SidestageError):
+    """The program could not be started; nothing runs."""
+
+    code = ErrorCode.START_FAILED
+
+
+class ProjectNotFound(SidestageError):
+    """No project has that id."""
+
+    code = ErrorCode.PROJECT_NOT_FOUND
+
+
+class ProjectExists(SidestageError):
+    """The folder is registered already."""
+
+    code = ErrorCode.PROJECT_EXISTS
+
+
+class ProjectTooWide(SidestageError):
+    """The folder would put more into a sandbox than one project."""
+
+    code = ErrorCode.PROJECT_TOO_WIDE
+
+
+class ProjectFolderMissing(SidestageError):
+    """There is no such folder."""
+
+    code = ErrorCode.PROJECT_FOLDER_MISSING
+
+
+class ProjectChanged(SidestageError):
+    """The folder at the project's path is not the one that was registered."""
+
+    code = ErrorCode.PROJECT_CHANGED
+
+
+class ProjectLimitReached(SidestageError):
+    """As many projects are registered as the limit allows."""
+
+    code = ErrorCode.PROJECT_LIMIT_REACHED

@@ -1,0 +1,1 @@
+"""Terminals of ours: values, rules, and the one door through which they start."""

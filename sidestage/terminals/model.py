@@ -1,0 +1,207 @@
+"""The values of a terminal, and the port to the process that runs it."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from sidestage.ids import (
+    ConversationId,
+    HostId,
+    ProjectId,
+    SessionId,
+    TemplateId,
+    TerminalId,
+)
+
+SIDE_LIMIT_CELLS = 500
+"""Neither side of a terminal may be longer (acceptance of resume, check 0b)."""
+
+
+class TerminalState(StrEnum):
+    """What became of a terminal."""
+
+    RUNNING = "RUNNING"
+    EXITED = "EXITED"
+    """Its program ended; the exit status is known."""
+    LOST = "LOST"
+    """Its host went away; what remains is a screen without a PTY."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReport:
+    """What really confines a terminal, for its owner and the audit log."""
+
+    enabled: bool
+    kind: str
+    """`bubblewrap`, or `none`."""
+    signals_confined: bool
+    project_writable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """A PTY that Sidestage runs, or ran. Times are UTC."""
+
+    id: TerminalId
+    host_id: HostId
+    name: str
+    template: TemplateId
+    project_id: ProjectId | None
+    directory: str
+    state: TerminalState
+    cols: int
+    rows: int
+    title: str | None
+    exit_status: int | None
+    """The program's exit code, or 128 + the signal that ended it."""
+    started_at: datetime
+    ended_at: datetime | None
+    last_output_at: datetime | None
+    last_input_at: datetime | None
+    bell_at: datetime | None
+    session_id: SessionId | None
+    read_only: bool
+    sandbox: SandboxReport
+    attached_clients: int
+    end_reason: str | None = None
+    """A code when we ended it ourselves, such as `CONVERSATION_TAKEN`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxProfile:
+    """What a sandboxed program may see; the host turns it into a sandbox.
+
+    The project is bound at its own path, the rest of the home is empty. *agent* is None
+    for a program that is no agent (a shell).
+    """
+
+    project: Path
+    project_read_only: bool
+    home: Path
+    state_dir: Path
+    """Sidestage's own state folder: hidden, whatever else is bound."""
+    program_dirs: tuple[Path, ...]
+    """Real folders inside the home that programs of the PATH need, bound read-only."""
+    agent: "AgentFiles | None"
+    network: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFiles:
+    """The parts of an agent's state folder that its sandbox shares."""
+
+    config_dir: Path
+    """Where the agent expects its state folder (`~/.claude`)."""
+    transcripts: Path
+    """This folder's transcripts, read-write; made if absent."""
+    private_dir: Path
+    """`<state>/terminals/<id>`: holds `sessions/`, `claude.json` and `hook/`."""
+    config_file: Path
+    """Where the agent expects `.claude.json`; `private_dir/claude.json` goes there."""
+    read_only: tuple[Path, ...]
+    """Settings, commands, agents, skills …, where they exist."""
+    read_write: tuple[Path, ...] = ()
+    """The credentials file, if it exists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTerminal:
+    """Everything the host needs to start one program. Idempotent on *terminal_id*."""
+
+    terminal_id: TerminalId
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    directory: Path
+    cols: int
+    rows: int
+    conversation_id: ConversationId | None = field(repr=False, default=None)
+    """Held by the host while the program lives; a second holder is refused."""
+    sandbox: SandboxProfile | None = None
+    """None starts the program bare: only by an explicit setting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTerminal:
+    """One terminal as the host knows it: the truth about its process."""
+
+    terminal_id: TerminalId
+    state: TerminalState
+    cols: int
+    rows: int
+    pid: int | None
+    """The pid of the program the host spawned (the sandbox's outermost process)."""
+    exit_status: int | None
+    title: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    last_output_at: datetime | None
+    last_input_at: datetime | None
+    bell_at: datetime | None
+    attached_clients: int
+    sandbox: SandboxReport
+    conversation_id: ConversationId | None = field(repr=False, default=None)
+
+
+class HostEventKind(StrEnum):
+    """What a host tells on its own."""
+
+    CHANGED = "CHANGED"
+    """A terminal changed; the event carries it whole."""
+    REMOVED = "REMOVED"
+    CONNECTED = "CONNECTED"
+    """The host answers (again); the event carries its whole list."""
+    DISCONNECTED = "DISCONNECTED"
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvent:
+    """One thing a host told, or the loss of its connection."""
+
+    kind: HostEventKind
+    terminals: tuple[HostTerminal, ...] = ()
+
+
+class TerminalHost(Protocol):
+    """The process that owns the PTYs, as `serve` calls it.
+
+    Each call raises `HostUnavailable` when the host does not answer in time.
+    """
+
+    async def create(self, request: CreateTerminal) -> HostTerminal:
+        """Start a program, or return the terminal that has this id already.
+
+        Raises `OutsideSessionResumed` when another terminal holds the conversation,
+        `SandboxUnavailable`, `AgentNotFound`, `TerminalLimitReached`, `StartFailed`.
+        """
+
+    async def list_terminals(self) -> tuple[HostTerminal, ...]:
+        """Return every terminal the host has, ended ones included."""
+
+    async def resize(self, terminal_id: TerminalId, *, cols: int, rows: int) -> None:
+        """Set the size; raises `TerminalNotFound`, `TerminalNotRunning`."""
+
+    async def end(self, terminal_id: TerminalId, *, reason: str | None = None) -> None:
+        """End every process of the terminal; returns when they are gone."""
+
+    async def remove(self, terminal_id: TerminalId) -> None:
+        """End the terminal and forget it; raises `TerminalNotFound`."""
+
+    async def hold_conversation(
+        self, terminal_id: TerminalId, conversation_id: ConversationId
+    ) -> None:
+        """Move the terminal's lock to the conversation its child really has now.
+
+        Raises `OutsideSessionResumed` when another terminal holds that one.
+        """
+
+    async def had_input(self, terminal_id: TerminalId) -> bool:
+        """Tell whether anyone typed into the terminal since its start."""
+
+    async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str:
+        """Return the last *lines* lines of the screen as plain text."""
+
+    def watch(self) -> AsyncIterator[HostEvent]:
+        """Yield what changes: first CONNECTED with the whole list; until closed."""

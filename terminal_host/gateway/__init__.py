@@ -1,0 +1,1 @@
+"""The companion WebSocket and the client of the host, inside `serve`."""

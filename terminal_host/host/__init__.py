@@ -1,0 +1,1 @@
+"""The terminal host: PTYs, sandboxes and screens, in a process of their own."""
