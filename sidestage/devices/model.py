@@ -1,7 +1,9 @@
 """The caller of an operation and what it may do."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from sidestage.ids import DeviceId
 
@@ -51,3 +53,20 @@ class Principal:
 
 
 ANONYMOUS = Principal(PrincipalKind.ANONYMOUS, frozenset(), "anonymous")
+
+
+class Authenticator(Protocol):
+    """Turns a bearer token into the one who shows it."""
+
+    async def authenticate(self, token: str, *, address: str | None) -> Principal:
+        """Return the token's principal.
+
+        Raises `Unauthenticated`, and `RateLimited` after too many failures from
+        *address*; the right token is never locked out.
+        """
+
+    def is_current(self, principal: Principal) -> bool:
+        """Tell whether the principal's token is still good (no I/O)."""
+
+    def watch_revocations(self) -> AsyncIterator[str]:
+        """Yield the token id of each token that is revoked or expires."""

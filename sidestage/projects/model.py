@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
+from sidestage.devices.model import Principal
+from sidestage.feeds import Feed
 from sidestage.ids import HostId, ProjectId, TemplateId
 
 
@@ -26,3 +29,44 @@ class Project:
     def allows(self, template: TemplateId) -> bool:
         """Tell whether a terminal of *template* may be started here."""
         return self.templates is None or template in self.templates
+
+
+class Projects(Protocol):
+    """The registered projects."""
+
+    @property
+    def feed(self) -> Feed[Project]:
+        """The projects by id, with their changes."""
+
+    def find_for(self, directory: str) -> Project | None:
+        """Return the project with the longest path that contains *directory*."""
+
+    async def register(
+        self,
+        path: str,
+        *,
+        name: str | None,
+        read_only: bool,
+        templates: tuple[TemplateId, ...] | None,
+        actor: Principal,
+    ) -> Project:
+        """Register the folder at *path* (absolute; links are resolved).
+
+        Raises `InvalidInput`, `ProjectFolderMissing`, `ProjectTooWide`,
+        `ProjectExists`, `ProjectLimitReached`, `TemplateNotFound`.
+        """
+
+    async def update(
+        self,
+        project_id: ProjectId,
+        *,
+        name: str | None,
+        read_only: bool | None,
+        templates: tuple[TemplateId, ...] | None,
+        allow_all_templates: bool,
+        actor: Principal,
+    ) -> Project:
+        """Change what is not None; raises `ProjectNotFound`, `InvalidInput`."""
+
+    async def remove(self, project_id: ProjectId, *, actor: Principal) -> Project:
+        """Forget the project (its folder stays); raises `ProjectNotFound`."""
