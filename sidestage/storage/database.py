@@ -1,0 +1,88 @@
+"""The SQLite file: opened once, migrated, read by many, written by one at a time."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+
+BUSY_TIMEOUT_MS: Final = 5_000
+"""How long a statement waits for another process (a backup, a shell) to let go."""
+READERS: Final = 4
+"""Connections that read at once; more would only wait for the two cores."""
+
+# WAL: readers never wait for the writer. NORMAL: after a power cut the last
+# transactions may be missing, the file is never corrupt (sqlite.org/wal.html).
+# secure_delete: what is deleted is overwritten (docs/security.md).
+_PRAGMAS: Final = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=NORMAL",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA secure_delete=ON",
+    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
+)
+
+
+class Database:
+    """The server's database. Made by `Database.open`, closed by `close`."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._writing = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, path: Path) -> "Database":
+        """Open or make the file at *path* (mode 0600) and bring it up to date."""
+        await asyncio.to_thread(_prepare, path)
+        engine = create_async_engine(
+            f"sqlite+aiosqlite:///{path}", pool_size=READERS, max_overflow=1
+        )
+        event.listen(engine.sync_engine, "connect", _set_pragmas)
+        return cls(engine)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncGenerator[AsyncConnection]:
+        """Give a connection for reading."""
+        async with self._engine.connect() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncGenerator[AsyncConnection]:
+        """Give the one writing transaction: committed at the end, or rolled back."""
+        async with self._writing, self._engine.begin() as connection:
+            yield connection
+
+
+def migrate(connection: Connection) -> None:
+    """Bring the database of *connection* to the newest revision."""
+    config = Config()
+    folder = Path(__file__).with_name("migrations")
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _prepare(path: Path) -> None:
+    path.touch(mode=0o600, exist_ok=True)
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
+    event.listen(engine, "connect", _set_pragmas)
+    with engine.begin() as connection:
+        migrate(connection)
+    engine.dispose()
+
+
+def _set_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 the DBAPI's
+    cursor = connection.cursor()
+    for pragma in _PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
