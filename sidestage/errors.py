@@ -41,6 +41,8 @@ class ErrorCode(StrEnum):
     RATE_LIMITED = "RATE_LIMITED"
     CLIENT_TOO_OLD = "CLIENT_TOO_OLD"
     BAD_USER_INPUT = "BAD_USER_INPUT"
+    GRAPHQL_PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
+    GRAPHQL_VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
     OPERATION_TOO_LARGE = "OPERATION_TOO_LARGE"
     SUBSCRIPTION_LIMIT_REACHED = "SUBSCRIPTION_LIMIT_REACHED"
     USE_STREAMING_TRANSPORT = "USE_STREAMING_TRANSPORT"
@@ -65,6 +67,30 @@ class BadUserInput(SidestageError):
     """An argument of a query makes no sense: an id, a cursor, a page size."""
 
     code = ErrorCode.BAD_USER_INPUT
+
+
+class OperationTooLarge(SidestageError):
+    """An operation is over a limit: depth, aliases, tokens, cost or bytes."""
+
+    code = ErrorCode.OPERATION_TOO_LARGE
+
+
+class ClientTooOld(SidestageError):
+    """The client says it is older than the oldest one this server serves."""
+
+    code = ErrorCode.CLIENT_TOO_OLD
+
+
+class SubscriptionLimitReached(SidestageError):
+    """As many subscriptions run on one connection as the limit allows."""
+
+    code = ErrorCode.SUBSCRIPTION_LIMIT_REACHED
+
+
+class UseStreamingTransport(SidestageError):
+    """A subscription came by a request that can carry one answer only."""
+
+    code = ErrorCode.USE_STREAMING_TRANSPORT
 
 
 class Unauthenticated(SidestageError):
