@@ -87,6 +87,10 @@ class SandboxProfile:
     """Real folders inside the home that programs of the PATH need, bound read-only."""
     agent: "AgentFiles | None"
     network: bool = True
+    hidden: tuple[Path, ...] = ()
+    """Folders outside the home that are hidden besides (a second account's state)."""
+    git_config: str = ""
+    """The text of the git configuration it sees instead of the owner's; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +102,16 @@ class AgentFiles:
     transcripts: Path
     """This folder's transcripts, read-write; made if absent."""
     private_dir: Path
-    """`<state>/terminals/<id>`: holds `sessions/`, `claude.json` and `hook/`."""
+    """`<state>/terminals/<id>`: holds `sessions/`, `claude.json`, `hook/`, and
+    `config/`, which stands in for *config_dir*."""
     config_file: Path
     """Where the agent expects `.claude.json`; `private_dir/claude.json` goes there."""
     read_only: tuple[Path, ...]
     """Settings, commands, agents, skills …, where they exist."""
     read_write: tuple[Path, ...] = ()
     """The credentials file, if it exists."""
+    hook_program: Path | None = None
+    """What the agent runs as a hook; bound read-only at a path of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

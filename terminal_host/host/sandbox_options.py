@@ -1,0 +1,176 @@
+"""From a profile to bubblewrap's options: what a sandbox sees, in the order it is laid.
+
+A later mount covers an earlier one, so the order is the policy: everything read-only,
+then the masks, then the few things let through, the state folder's mask last. Each
+source of a mount is looked up outside of the sandbox.
+"""
+
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sidestage.errors import SandboxUnavailable
+from sidestage.terminals.environment import (
+    GIT_CONFIG_INSIDE,
+    HOOK_FOLDER_INSIDE,
+    HOOK_PROGRAM_INSIDE,
+)
+from sidestage.terminals.model import AgentFiles, SandboxProfile
+
+_NAMESPACES: Final = (
+    "--unshare-user",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+    "--die-with-parent",
+)
+# Not here, on purpose. --unshare-pid: the agent's registry is keyed by pid, and in a
+# namespace of its own every agent is pid 2. --new-session: it takes the controlling
+# terminal away, and with it job control and SIGWINCH; nothing outside reads our PTY.
+# --setenv: arguments are readable by every user of the machine.
+
+_MASKED: Final = (
+    "/sys",
+    "/run",
+    "/tmp",  # noqa: S108 - hidden, not used
+    "/var/tmp",  # noqa: S108 - hidden, not used
+    "/home",
+    "/root",
+    "/mnt",
+    "/media",
+)
+"""A read-only bind leaves every socket connectable, and these are where they lie."""
+
+_NAME_SERVICE: Final = (
+    "/run/systemd/resolve",
+    "/run/NetworkManager",
+    "/run/resolvconf",
+    "/mnt/wsl/resolv.conf",
+)
+"""What `/etc/resolv.conf` may be a link into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Open descriptors bubblewrap reads: the filter, and the git configuration."""
+
+    seccomp: int
+    git_config: int | None
+
+
+def list_options(
+    profile: SandboxProfile, *, directory: Path, descriptors: Descriptors
+) -> tuple[str, ...]:
+    """Return bubblewrap's options for *profile*, starting in *directory*.
+
+    Raises `SandboxUnavailable` for a program folder that would let in more than
+    programs.
+    """
+    options = [*_NAMESPACES]
+    if not profile.network:
+        options.append("--unshare-net")
+    options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    options += _masks(profile)
+    if profile.agent:
+        options += _agent_options(profile.agent)
+    options += _program_options(profile)
+    options += _project_options(profile)
+    if descriptors.git_config is not None:
+        options += [
+            "--ro-bind-data",
+            str(descriptors.git_config),
+            str(GIT_CONFIG_INSIDE),
+        ]
+    options += ["--tmpfs", str(profile.state_dir)]
+    options += ["--chdir", str(directory), "--seccomp", str(descriptors.seccomp)]
+    return tuple(options)
+
+
+def _masks(profile: SandboxProfile) -> Iterator[str]:
+    """Cover what is not shared: sockets, homes, other accounts' state."""
+    for folder in dict.fromkeys(_real_folders(_MASKED)):
+        yield from ("--tmpfs", folder)
+    for source in _NAME_SERVICE:
+        yield from ("--ro-bind-try", source, source)
+    yield from ("--tmpfs", str(profile.home.resolve()))
+    if profile.home != profile.home.resolve():
+        # The home's other name leads through a folder that is masked now.
+        yield from ("--symlink", str(profile.home.resolve()), str(profile.home))
+    for folder in _real_folders(map(str, profile.hidden)):
+        yield from ("--tmpfs", folder)
+
+
+def _real_folders(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the real path of each folder that exists."""
+    for path in paths:
+        if (real := Path(path).resolve()).is_dir():
+            yield str(real)
+
+
+def _agent_options(agent: AgentFiles) -> Iterator[str]:
+    """Let through of the agent's state folder what its own session needs."""
+    private = agent.private_dir
+    yield from _bind(private / "config", agent.config_dir)
+    yield from _bind(agent.transcripts)
+    yield from _bind(private / "sessions", agent.config_dir / "sessions")
+    for path in agent.read_only:
+        yield from ("--ro-bind", str(path), str(path))
+    for path in agent.read_write:
+        yield from _bind(path)
+    yield from _bind(private / "claude.json", agent.config_file)
+    yield from ("--ro-bind", str(private / "hook"), str(HOOK_FOLDER_INSIDE))
+    if agent.hook_program:
+        yield from ("--ro-bind", str(agent.hook_program), str(HOOK_PROGRAM_INSIDE))
+
+
+def _program_options(profile: SandboxProfile) -> Iterator[str]:
+    """Let the programs in that live inside the home."""
+    for folder in profile.program_dirs:
+        _refuse_wide(folder, profile)
+        yield from ("--ro-bind-try", str(folder), str(folder))
+
+
+def _refuse_wide(folder: Path, profile: SandboxProfile) -> None:
+    """Raise `SandboxUnavailable` if *folder* holds more than programs."""
+    guarded = [profile.home.resolve(), profile.state_dir.resolve()]
+    if profile.agent:
+        guarded.append(profile.agent.config_dir.resolve())
+    if any(path.is_relative_to(folder.resolve()) for path in guarded):
+        raise SandboxUnavailable(
+            f"The program folder {folder} holds private files as well. "
+            "Install the program elsewhere, or name a narrower folder."
+        )
+
+
+def _project_options(profile: SandboxProfile) -> Iterator[str]:
+    """Let the project in, without what a later outside session would run from it."""
+    project = profile.project
+    if profile.project_read_only:
+        yield from ("--ro-bind", str(project), str(project))
+        return
+    yield from _bind(project)
+    # Binding a file inside would protect nothing: the agent renames its parent and
+    # makes a new one. A mount point itself cannot be renamed (EBUSY), hence whole
+    # folders, and `.git` on itself so that its hooks stay where they are.
+    if _is_folder(project / ".claude"):
+        yield from ("--ro-bind", str(project / ".claude"), str(project / ".claude"))
+    if _is_folder(project / ".git"):
+        yield from _bind(project / ".git")
+        if _is_folder(hooks := project / ".git" / "hooks"):
+            yield from ("--ro-bind", str(hooks), str(hooks))
+
+
+def _is_folder(path: Path) -> bool:
+    """Tell whether *path* is a folder and no link: bubblewrap would follow a link."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _bind(source: Path, target: Path | None = None) -> tuple[str, str, str]:
+    return ("--bind", str(source), str(target or source))
