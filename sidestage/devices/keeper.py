@@ -185,9 +185,9 @@ class TokenKeeper:
         """
         text = await asyncio.to_thread(_read_secret, path)
         shown = parse_token(text) if text else None
-        if shown and shown.id in self._admin_ids():
-            if shown.matches(self._tokens[shown.id]):
-                return False
+        known = shown is not None and shown.id in self._admin_ids()
+        if shown and known and shown.matches(self._tokens[shown.id]):
+            return False
         system = Principal(PrincipalKind.LOCAL, ADMIN_SCOPES, "system")
         await self.rotate_admin(path, actor=system)
         return True
@@ -232,6 +232,9 @@ class TokenKeeper:
             if len(self._failures) >= ADDRESSES_LIMIT:
                 self._note_failures(next(iter(self._failures)))
             failures = self._failures[address] = _Failures(now)
+            asyncio.get_running_loop().call_later(
+                _MINUTE.total_seconds(), self._minute_over, address, failures
+            )
         failures.count += 1
         if failures.count > FAILURES_PER_MINUTE:
             wait = _MINUTE - (now - failures.since)
@@ -240,6 +243,10 @@ class TokenKeeper:
                 retry_after_ms=max(1, int(wait.total_seconds() * 1000)),
             )
         return Unauthenticated("This token is not known here.")
+
+    def _minute_over(self, address: str, failures: "_Failures") -> None:
+        if self._failures.get(address) is failures:
+            self._note_failures(address)
 
     def _note_failures(self, address: str) -> None:
         # One row an address and minute, with a count: a flood must not fill the disk.

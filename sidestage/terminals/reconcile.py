@@ -1,0 +1,75 @@
+"""What the host says against what was written down: the host wins on processes."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from sidestage.ids import HostId, SessionId, TemplateId
+from sidestage.terminals.model import HostTerminal, Terminal, TerminalState
+
+ADOPTED_NAME: Final = "Recovered terminal"
+ADOPTED_TEMPLATE: Final = TemplateId("template:unknown")
+
+
+def merged(terminal: Terminal, told: HostTerminal) -> Terminal:
+    """Return *terminal* with everything the host knows better."""
+    return replace(
+        terminal,
+        state=told.state,
+        cols=told.cols,
+        rows=told.rows,
+        title=told.title,
+        exit_status=told.exit_status,
+        ended_at=told.ended_at,
+        last_output_at=told.last_output_at,
+        last_input_at=told.last_input_at,
+        bell_at=told.bell_at,
+        attached_clients=told.attached_clients,
+        sandbox=told.sandbox,
+    )
+
+
+def adopted(
+    told: HostTerminal, *, host_id: HostId, session_id: SessionId | None
+) -> Terminal:
+    """Return a row for a terminal that the host runs and nobody wrote down."""
+    return Terminal(
+        id=told.terminal_id,
+        host_id=host_id,
+        name=ADOPTED_NAME,
+        template=ADOPTED_TEMPLATE,
+        project_id=None,
+        directory="/",
+        state=told.state,
+        cols=told.cols,
+        rows=told.rows,
+        title=told.title,
+        exit_status=told.exit_status,
+        started_at=told.started_at,
+        ended_at=told.ended_at,
+        last_output_at=told.last_output_at,
+        last_input_at=told.last_input_at,
+        bell_at=told.bell_at,
+        session_id=session_id,
+        read_only=not told.sandbox.project_writable,
+        sandbox=told.sandbox,
+        attached_clients=told.attached_clients,
+    )
+
+
+def lost(terminal: Terminal, *, at: datetime) -> Terminal:
+    """Return *terminal* as it is when its host no longer knows it."""
+    return replace(terminal, state=TerminalState.LOST, ended_at=at, attached_clients=0)
+
+
+def needs_writing(before: Terminal | None, after: Terminal) -> bool:
+    """Tell whether a change is worth the disk: times of activity alone are not."""
+    if before is None:
+        return True
+    return before != replace(
+        after,
+        last_output_at=before.last_output_at,
+        last_input_at=before.last_input_at,
+        bell_at=before.bell_at,
+        attached_clients=before.attached_clients,
+    )

@@ -1,0 +1,354 @@
+"""The one door through which terminals start, and the list of them.
+
+`TerminalDesk` keeps the rows and joins them with what the host tells. How a start goes
+stands in `starts.py`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from sidestage.audit import AuditOutcome, AuditRecord
+from sidestage.devices.model import Principal, Scope
+from sidestage.errors import (
+    HostUnavailable,
+    InvalidInput,
+    PermissionDenied,
+    SidestageError,
+    TerminalNotFound,
+    TerminalNotRunning,
+)
+from sidestage.feeds import Feed
+from sidestage.ids import ProjectId, TemplateId, TerminalId
+from sidestage.sessions.model import Session
+from sidestage.terminals import plans, reconcile, resume_rules
+from sidestage.terminals.desk import (
+    Admission,
+    ResumeAvailability,
+    Started,
+    Template,
+    Ticket,
+    TicketMode,
+)
+from sidestage.terminals.model import (
+    HostEvent,
+    HostEventKind,
+    HostTerminal,
+    Terminal,
+    TerminalState,
+)
+from sidestage.terminals.parts import DeskParts
+from sidestage.terminals.plans import checked_size
+from sidestage.terminals.start_keys import StartKeys
+from sidestage.terminals.starts import Starts
+from sidestage.terminals.store import StoredTerminal
+from sidestage.terminals.tickets import TicketBox
+from sidestage.text import clean_text
+
+NAME_LIMIT_CHARACTERS: Final = 120
+KEYS_FORGOTTEN_EVERY: Final = timedelta(hours=1)
+FIRST_LIST_PATIENCE_SECONDS: Final = 10.0
+"""How long a start waits for the host's first list before it gives up."""
+
+_log = logging.getLogger(__name__)
+
+
+class TerminalDesk:
+    """`sidestage.terminals.desk.Terminals`: `load` it, `run` it, then use it."""
+
+    def __init__(self, parts: DeskParts) -> None:
+        self.feed: Feed[Terminal] = Feed(lambda terminal: terminal.id)
+        self._parts = parts
+        self._tickets = TicketBox(clock=parts.clock)
+        self._keys = StartKeys(clock=parts.clock)
+        self._starts = Starts(parts, self.feed, self._keys, self._change)
+        self._unconfirmed: dict[TerminalId, StoredTerminal] = {}
+        self._reconciled = asyncio.Event()
+        self._chores: set[asyncio.Task[None]] = set()
+
+    async def load(self) -> None:
+        """Read rows and keys from the store. Call once, before anything else."""
+        stored, keys = await self._parts.store.load()
+        self._keys.restore(keys)
+        for each in stored:
+            if each.starting:
+                self._unconfirmed[each.terminal.id] = each
+            else:
+                self.feed.upsert(each.terminal)
+                self._link(each.terminal)
+
+    async def run(self) -> None:
+        """Follow the host and the sessions until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow_host())
+            tasks.create_task(self._follow_sessions())
+            tasks.create_task(self._forget_keys())
+
+    def list_templates(self) -> tuple[Template, ...]:
+        """Return the templates of this server."""
+        return self._parts.templates
+
+    def resume_availability(self, session: Session) -> ResumeAvailability | None:
+        """Apply checks 3 to 7 to an ended session; None if it is not ended."""
+        return resume_rules.availability(
+            session,
+            plans.project_of(session, self._parts.projects),
+            here=self._parts.host_id,
+        )
+
+    async def start(
+        self,
+        *,
+        project_id: ProjectId,
+        template: TemplateId,
+        name: str | None,
+        cols: int,
+        rows: int,
+        idempotency_key: str | None,
+        actor: Principal,
+    ) -> Started:
+        """Start a program in a project's folder (see `Terminals.start`)."""
+        await self._host_known()
+        terminal = await self._starts.start(
+            project_id=project_id,
+            template_id=template,
+            name=None if name is None else _checked_name(name),
+            size=checked_size(cols, rows),
+            idempotency_key=idempotency_key,
+            actor=actor,
+        )
+        return self._started(terminal, actor)
+
+    async def resume(
+        self,
+        *,
+        session_id: str,
+        cols: int,
+        rows: int,
+        idempotency_key: str | None,
+        actor: Principal,
+    ) -> Started:
+        """Resume an ended session (see `Terminals.resume`)."""
+        plans.check_session_id(session_id)
+        size = checked_size(cols, rows)
+        await self._host_known()
+        terminal = await self._starts.resume(
+            session_id, size=size, idempotency_key=idempotency_key, actor=actor
+        )
+        return self._started(terminal, actor)
+
+    async def rename(
+        self, terminal_id: TerminalId, *, name: str, actor: Principal
+    ) -> Terminal:
+        """Give the terminal a name; raises `TerminalNotFound`, `InvalidInput`."""
+        terminal = replace(self._get(terminal_id), name=_checked_name(name))
+        await self._parts.store.save(terminal, _record("rename", terminal, actor))
+        # The row may have changed while it was written: only the name is ours.
+        now = replace(self._get(terminal_id), name=terminal.name)
+        self.feed.upsert(now)
+        return now
+
+    async def resize(
+        self, terminal_id: TerminalId, *, cols: int, rows: int, actor: Principal
+    ) -> Terminal:
+        """Set the size; raises `TerminalNotFound`, `TerminalNotRunning`."""
+        del actor
+        size = checked_size(cols, rows)
+        terminal = self._get(terminal_id)
+        if terminal.state is not TerminalState.RUNNING:
+            raise TerminalNotRunning("This terminal has ended.")
+        await self._parts.host.resize(terminal_id, cols=size.cols, rows=size.rows)
+        return replace(self._get(terminal_id), cols=size.cols, rows=size.rows)
+
+    async def close(self, terminal_id: TerminalId, *, actor: Principal) -> Terminal:
+        """End every process of the terminal and forget it (see `Terminals.close`)."""
+        self._get(terminal_id)
+        # Not found: LOST, or ended before this host began; nothing is left to end.
+        with suppress(TerminalNotFound):
+            await self._parts.host.remove(terminal_id)
+        terminal = self.feed.get(terminal_id)
+        if terminal is None:
+            raise TerminalNotFound("Another client closed this terminal just now.")
+        await self._parts.launcher.finish(terminal_id)
+        record = _record("close", terminal, actor)
+        await self._parts.store.drop(terminal_id, keys=False, record=record)
+        self._parts.links.remove_terminal(terminal_id)
+        self.feed.remove(terminal_id)
+        return terminal
+
+    def issue_ticket(
+        self, terminal_id: TerminalId, *, mode: TicketMode, actor: Principal
+    ) -> Ticket:
+        """Make a ticket; raises `TerminalNotFound`, `PermissionDenied`."""
+        needed = Scope.TERMINAL if mode is TicketMode.CONTROL else Scope.READ
+        if not actor.may(needed):
+            raise PermissionDenied(f"A {mode} ticket needs the scope {needed}.")
+        self._get(terminal_id)
+        return self._tickets.issue(terminal_id, mode, actor)
+
+    def spend_ticket(self, terminal_id: TerminalId, secret: str) -> Admission:
+        """Use a ticket up; raises `TicketRefused`."""
+        return self._tickets.spend(terminal_id, secret)
+
+    def drop_token(self, token_id: str) -> None:
+        """Void the tickets of a token that was revoked."""
+        self._tickets.drop_token(token_id)
+
+    async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str:
+        """Return the last *lines* of the screen; raises `TerminalNotFound`."""
+        self._get(terminal_id)
+        return await self._parts.host.screen_text(terminal_id, lines=lines)
+
+    def _started(self, terminal: Terminal, actor: Principal) -> Started:
+        ticket = self._tickets.issue(terminal.id, TicketMode.CONTROL, actor)
+        return Started(self.feed.get(terminal.id) or terminal, ticket)
+
+    def _get(self, terminal_id: TerminalId) -> Terminal:
+        terminal = self.feed.get(terminal_id)
+        if terminal is None:
+            raise TerminalNotFound("There is no terminal with that id.")
+        return terminal
+
+    async def _host_known(self) -> None:
+        # Before the host's first list we cannot tell what it holds.
+        try:
+            async with asyncio.timeout(FIRST_LIST_PATIENCE_SECONDS):
+                await self._reconciled.wait()
+        except TimeoutError:
+            raise HostUnavailable("The terminal host does not answer.") from None
+
+    async def _follow_host(self) -> None:
+        async for event in self._parts.host.watch():
+            try:
+                await self._apply(event)
+            except SidestageError:
+                _log.exception("The terminal host's news could not be applied.")
+
+    async def _apply(self, event: HostEvent) -> None:
+        if event.kind is HostEventKind.CONNECTED:
+            await self._reconcile(event.terminals)
+        elif event.kind is HostEventKind.CHANGED:
+            for told in event.terminals:
+                await self._heard(told)
+
+    async def _reconcile(self, listed: tuple[HostTerminal, ...]) -> None:
+        for told in listed:
+            await self._heard(told)
+        ids = {told.terminal_id for told in listed}
+        now = self._parts.clock()
+        for terminal in self.feed.values():
+            if terminal.state is TerminalState.RUNNING and terminal.id not in ids:
+                await self._change(reconcile.lost(terminal, at=now))
+        for terminal_id in tuple(self._unconfirmed):
+            del self._unconfirmed[terminal_id]
+            await self._starts.came_to_nothing(terminal_id)
+        for terminal_id in self._starts.unanswered() - ids:
+            await self._starts.came_to_nothing(terminal_id)
+        self._reconciled.set()
+
+    async def _heard(self, told: HostTerminal) -> None:
+        terminal_id = told.terminal_id
+        before = self.feed.get(terminal_id)
+        if before is None and self._starts.keep_early_news(told):
+            return  # the start itself writes the row
+        if before is None:
+            before = self._unknown(told)
+            self._link(before)
+        await self._change(reconcile.merged(before, told))
+
+    def _unknown(self, told: HostTerminal) -> Terminal:
+        stored = self._unconfirmed.pop(told.terminal_id, None)
+        if stored is not None:
+            return stored.terminal
+        unanswered = self._starts.answered(told.terminal_id)
+        if unanswered is not None:
+            return unanswered
+        conversation = told.conversation_id
+        session_id = (
+            None if conversation is None else self._parts.links.session_of(conversation)
+        )
+        return reconcile.adopted(
+            told, host_id=self._parts.host_id, session_id=session_id
+        )
+
+    async def _change(self, terminal: Terminal) -> None:
+        before = self.feed.get(terminal.id)
+        if reconcile.needs_writing(before, terminal):
+            await self._parts.store.save(terminal)
+        self.feed.upsert(terminal)
+        was_running = before is None or before.state is TerminalState.RUNNING
+        if was_running and terminal.state is not TerminalState.RUNNING:
+            self._chore(self._tidy(terminal.id))
+
+    async def _tidy(self, terminal_id: TerminalId) -> None:
+        self._parts.links.remove_terminal(terminal_id)
+        await self._parts.launcher.finish(terminal_id)
+
+    def _link(self, terminal: Terminal) -> None:
+        if terminal.state is TerminalState.RUNNING:
+            self._parts.links.add_terminal(terminal.id)
+
+    async def _follow_sessions(self) -> None:
+        feed = self._parts.sessions.feed
+        seq = feed.seq
+        for session in feed.values():
+            await self._follow_session(session)
+        while True:
+            await feed.wait_beyond(seq)
+            changes = feed.changes_after(seq)
+            seq = feed.seq
+            rows = feed.values() if changes is None else [c.after for c in changes]
+            for row in rows:
+                if row is not None and row.terminal_id is not None:
+                    await self._follow_session(row)
+
+    async def _follow_session(self, session: Session) -> None:
+        terminal = self.feed.get(session.terminal_id or "")
+        if terminal is None or terminal.state is not TerminalState.RUNNING:
+            return
+        try:
+            if session.conflict is not None:
+                await self._starts.yield_if_untouched(terminal)
+            elif session.state.is_live and terminal.session_id != session.id:
+                await self._parts.host.hold_conversation(
+                    terminal.id, session.origin.conversation_id
+                )
+                await self._change(replace(terminal, session_id=session.id))
+        except SidestageError:
+            _log.exception("A terminal could not be brought in line with its session.")
+
+    async def _forget_keys(self) -> None:
+        while True:
+            await asyncio.sleep(KEYS_FORGOTTEN_EVERY.total_seconds())
+            await self._parts.store.forget_keys_before(self._keys.forget_old())
+
+    def _chore(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._chores.add(task)
+        task.add_done_callback(self._chore_done)
+
+    def _chore_done(self, task: "asyncio.Task[None]") -> None:
+        self._chores.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            _log.error("A terminal's files could not be tidied.", exc_info=error)
+
+
+def _checked_name(name: str) -> str:
+    cleaned = clean_text(name, multiline=False)
+    if not 1 <= len(cleaned) <= NAME_LIMIT_CHARACTERS:
+        raise InvalidInput(f"A name has 1 to {NAME_LIMIT_CHARACTERS} characters.")
+    return cleaned
+
+
+def _record(verb: str, terminal: Terminal, actor: Principal) -> AuditRecord:
+    return AuditRecord(
+        actor=actor.actor,
+        address=actor.address,
+        action=f"terminal.{verb}",
+        target_id=terminal.id,
+        outcome=AuditOutcome.DONE,
+    )
