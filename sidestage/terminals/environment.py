@@ -53,15 +53,20 @@ _NESTING: Final = frozenset(
         "CLAUDECODE",
         "CLAUDE_PID",
         "CLAUDE_PROJECT_DIR",
-        "CLAUDE_CODE_SESSION_ID",
-        "CLAUDE_CODE_CHILD_SESSION",
         "CLAUDE_CODE_ENTRYPOINT",
-        "CLAUDE_CODE_MESSAGING_TOKEN",
-        "CLAUDE_CODE_MESSAGING_SOCKET",
+        "CLAUDE_CODE_EXECPATH",
+        "CLAUDE_CODE_SSE_PORT",
     }
 )
-"""What an agent tells its own children. A child that believes it is nested does not
-save its transcript, and the messaging token speaks for another session."""
+_NESTING_PREFIXES: Final = (
+    "CLAUDE_CODE_SESSION_",
+    "CLAUDE_CODE_CHILD_",
+    "CLAUDE_CODE_MESSAGING_",
+    "CLAUDE_CODE_BRIDGE_",
+)
+"""What an agent tells its own children (2.1.328, read from a tool's environment; the
+port is an editor's, the bridge a remote control's). A child that believes it is nested
+does not save its transcript, and the messaging token speaks for another session."""
 
 TERM_NAME: Final = "xterm-256color"
 COLORTERM_NAME: Final = "truecolor"
@@ -92,9 +97,13 @@ def sandbox_environment(*, git_config: str) -> dict[str, str]:
 
 def passes(name: str) -> bool:
     """Tell whether the variable *name* passes without a template that names it."""
-    if name in _NESTING:
+    if _nests(name):
         return False
     return name in _PASSED or name.startswith(_PASSED_PREFIXES)
+
+
+def _nests(name: str) -> bool:
+    return name in _NESTING or name.startswith(_NESTING_PREFIXES)
 
 
 def render_git_config(name: str | None, email: str | None) -> str:

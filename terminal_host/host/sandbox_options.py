@@ -85,7 +85,7 @@ def list_options(
             str(descriptors.git_config),
             str(GIT_CONFIG_INSIDE),
         ]
-    options += ["--tmpfs", str(profile.state_dir)]
+    options += ["--tmpfs", str(profile.state_dir.resolve())]
     options += ["--chdir", str(directory), "--seccomp", str(descriptors.seccomp)]
     return tuple(options)
 

@@ -3,8 +3,8 @@
 It is defence in depth: the namespaces and mounts are the sandbox. It refuses what
 types into the terminal from inside (TIOCSTI, TIOCLINUX), what reaches past a mount
 namespace (keyrings, file handles) and kernel doors no agent needs (bpf, modules, kexec,
-io_uring). `ptrace`, `unshare` and `mount` stay: debuggers, browsers and an agent's own sandbox use
-them, and a nested namespace cannot undo a mask.
+io_uring). `ptrace`, `unshare` and `mount` stay: debuggers, browsers and an agent's own
+sandbox use them, and a nested namespace cannot undo a mask.
 
 The program is classic BPF (seccomp(2)); system-call numbers are the kernel's tables
 `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi/asm-generic/unistd.h`.

@@ -1,0 +1,259 @@
+"""The private files of one Claude Code terminal: made before it, merged back after it.
+
+`<state>/terminals/<id>/` holds what its sandbox gets instead of the owner's own:
+`config/` stands in for `~/.claude` (whatever a newer CLI adds there is gone with the
+terminal, so it is no way out), `sessions/` for its registry, `claude.json` for
+`.claude.json`, and `hook/` for its hook socket. `origin.json` remembers, for a server
+that was restarted meanwhile, where to merge back to; the sandbox does not see it.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sidestage.agents.claude_code.config_file import (
+    parse_config,
+    patch_config,
+    read_config,
+    replace_file,
+)
+from sidestage.agents.claude_code.login import LOGIN_NAME, LoginPair
+from sidestage.agents.claude_code.private_config import (
+    Json,
+    make_private_config,
+    merge_counters,
+)
+from sidestage.ids import TerminalId
+from sidestage.terminals.launch import PreparedAgent
+from sidestage.terminals.model import AgentFiles
+
+_READ_ONLY: Final = (
+    "settings.json",
+    "settings.local.json",
+    "CLAUDE.md",
+    "keybindings.json",
+    "commands",
+    "agents",
+    "skills",
+    "plugins",
+    "output-styles",
+    "hooks",
+    "rules",
+)
+"""Read, and later run, by every session of the owner: shown, never writable."""
+
+FOLDER_NAME_LIMIT: Final = 200
+"""From here on the CLI cuts the encoded name and adds a hash."""
+_BASE_36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a terminal's private files came from."""
+
+    config_dir: Path
+    config_file: Path
+    projects: tuple[str, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "config_dir": str(self.config_dir),
+                "config_file": str(self.config_file),
+                "projects": self.projects,
+            }
+        )
+
+
+class ClaudePrivateFiles:
+    """Makes and merges back private files (`sidestage.terminals.launch.AgentPreparer`).
+
+    *home* is the owner's; *hook_program* is what agents run as a hook. Its methods
+    block on files.
+    """
+
+    def __init__(
+        self, *, state_dir: Path, home: Path, hook_program: Path | None = None
+    ) -> None:
+        self._terminals = state_dir.resolve() / "terminals"
+        self._home = home.resolve()
+        self._hook_program = hook_program
+
+    def prepare(
+        self,
+        *,
+        terminal_id: TerminalId,
+        directory: Path,
+        config_dir: Path | None,
+        transcript: Path | None,
+    ) -> PreparedAgent:
+        """Make the private folder of a terminal that starts in *directory*.
+
+        *config_dir* None means `~/.claude`. *transcript* is the conversation to resume:
+        the CLI appends to it wherever it lies. Raises `OSError`, also when the terminal
+        has its folder already: it may be running.
+        """
+        origin = self._find_origin(directory, config_dir)
+        private = self._terminals / terminal_id
+        private.mkdir(mode=0o700, parents=True)
+        try:
+            _fill(private, origin)
+            files = self._agent_files(private, origin, directory, transcript)
+        except OSError:
+            shutil.rmtree(private)
+            raise
+        is_default = origin.config_dir == self._home / ".claude"
+        return PreparedAgent(files, None if is_default else origin.config_dir)
+
+    def finish(self, terminal_id: TerminalId) -> None:
+        """Merge back what may be, then remove the private folder; raises `OSError`.
+
+        Only after the terminal's last process ended. No private folder is no error.
+        """
+        private = self._terminals / terminal_id
+        origin = _read_origin(private)
+        if origin is not None:
+            _login_pair(private, origin).follow()
+            inside = _read_private_config(private)
+            patch_config(
+                origin.config_file,
+                lambda real: merge_counters(real, inside, origin.projects),
+            )
+        if private.is_dir():
+            shutil.rmtree(private)
+
+    def sync_logins(self) -> None:
+        """Bring each running terminal's login and the owner's in step."""
+        for private in sorted(self._terminals.glob("*")):
+            if (origin := _read_origin(private)) is not None:
+                _login_pair(private, origin).follow()
+
+    def _find_origin(self, directory: Path, config_dir: Path | None) -> _Origin:
+        default = self._home / ".claude"
+        chosen = default
+        if config_dir is not None:
+            chosen = config_dir.parent.resolve() / config_dir.name
+        file = self._home if chosen == default else chosen
+        legacy = chosen / ".config.json"
+        return _Origin(
+            config_dir=chosen,
+            config_file=legacy if legacy.is_file() else file / ".claude.json",
+            projects=tuple(map(str, dict.fromkeys(_config_keys(directory)))),
+        )
+
+    def _agent_files(
+        self,
+        private: Path,
+        origin: _Origin,
+        directory: Path,
+        transcript: Path | None,
+    ) -> AgentFiles:
+        projects = origin.config_dir / "projects"
+        own = projects / encode_folder(directory)
+        transcripts = _transcripts_of(transcript, projects) or own
+        # A fork from another folder is written below its own folder's name.
+        further = () if own == transcripts else (own,)
+        for folder in (transcripts, *further):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        paths = (origin.config_dir / name for name in _READ_ONLY)
+        return AgentFiles(
+            config_dir=origin.config_dir,
+            transcripts=transcripts,
+            private_dir=private,
+            config_file=origin.config_file,
+            read_only=tuple(path for path in paths if path.exists()),
+            read_write=further,
+            hook_program=self._hook_program,
+        )
+
+
+def encode_folder(directory: Path) -> str:
+    """Return the name the CLI gives the folder of *directory*'s transcripts.
+
+    UTF-16 units outside [A-Za-z0-9] become `-`; a longer name is cut at 200 and gets a
+    32-bit hash of the path in base 36 (2.1.328).
+    """
+    raw = str(directory).encode("utf-16-le", "surrogatepass")
+    units = [raw[i] | raw[i + 1] << 8 for i in range(0, len(raw), 2)]
+    characters = (chr(u) for u in units)
+    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in characters)
+    if len(name) <= FOLDER_NAME_LIMIT:
+        return name
+    return f"{name[:FOLDER_NAME_LIMIT]}-{_base_36(abs(_hash_units(units)))}"
+
+
+def _hash_units(units: list[int]) -> int:
+    """Return Java's string hash: a signed 32-bit number."""
+    value = 0
+    for unit in units:
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _base_36(number: int) -> str:
+    digits = ""
+    while True:
+        number, digit = divmod(number, 36)
+        digits = _BASE_36[digit] + digits
+        if not number:
+            return digits
+
+
+def _transcripts_of(transcript: Path | None, projects: Path) -> Path | None:
+    """Return the folder of *transcript*, named below *projects* as the CLI does."""
+    if transcript is None or transcript.parent.parent.resolve() != projects.resolve():
+        return None
+    return projects / transcript.parent.name
+
+
+def _config_keys(directory: Path) -> Iterator[Path]:
+    """Yield the folders whose entries of `.claude.json` count for *directory*.
+
+    The CLI keeps one entry a repository (measured), outside of one an entry a folder.
+    """
+    yield directory
+    for folder in (directory, *directory.parents):
+        if (folder / ".git").exists():
+            yield folder
+            return
+
+
+def _fill(private: Path, origin: _Origin) -> None:
+    """Put into *private* what its terminal starts with."""
+    for name in ("config", "sessions", "hook"):
+        (private / name).mkdir(mode=0o700)
+    (private / "origin.json").write_text(origin.to_json())
+    config = make_private_config(read_config(origin.config_file), origin.projects)
+    data = json.dumps(config, indent=2).encode()
+    replace_file(private / "claude.json", data, mode=0o600)
+    _login_pair(private, origin).follow()
+
+
+def _login_pair(private: Path, origin: _Origin) -> LoginPair:
+    return LoginPair(
+        inside=private / "config" / LOGIN_NAME,
+        outside=origin.config_dir / LOGIN_NAME,
+        agreed=private / "login.sha256",
+    )
+
+
+def _read_origin(private: Path) -> _Origin | None:
+    """Return where *private* came from; None if it was never finished making."""
+    try:
+        values = parse_config((private / "origin.json").read_bytes())
+        return _Origin(
+            config_dir=Path(values["config_dir"]),
+            config_file=Path(values["config_file"]),
+            projects=tuple(values["projects"]),
+        )
+    except (OSError, KeyError, TypeError):
+        return None
+
+
+def _read_private_config(private: Path) -> Json:
+    """Return the sandbox's `claude.json`, {} if it is no JSON object any more."""
+    # The file itself is bound into the sandbox, so it cannot be replaced by a link.
+    return read_config(private / "claude.json")
