@@ -1,0 +1,68 @@
+# Functions that set up Sidestage's tools in the checkout. Sourced, not run:
+# the caller has set `root` to the checkout and `set -eu`.
+
+UV_VERSION=0.13.9
+PYTHON_NEEDED="Python 3.11 or newer with its venv module"
+
+say() { printf '%s\n' "sidestage: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+# Prints the first Python that is new enough and can make environments.
+find_python() {
+    for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3 \
+        /usr/bin/python3 /usr/local/bin/python3; do
+        [ -n "$candidate" ] || continue
+        path=$(command -v "$candidate") || continue
+        if "$path" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+            >/dev/null 2>&1; then
+            printf '%s\n' "$path"
+            return 0
+        fi
+    done
+    return 1
+}
+
+install_debian_packages() {
+    say "installing Debian packages: $*"
+    apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+        fail "apt-get could not install: $*. Its own message stands above."
+}
+
+require_python() {
+    if python=$(find_python); then return 0; fi
+    if is_root && command -v apt-get >/dev/null; then
+        install_debian_packages python3 python3-venv
+        python=$(find_python) || fail "$PYTHON_NEEDED is needed, and Debian's is older."
+        return 0
+    fi
+    fail "$PYTHON_NEEDED is needed. On Debian: sudo apt-get install python3 python3-venv"
+}
+
+# Makes .venv as the lock file says. $@: further options of `uv sync`.
+setup_python() {
+    require_python
+    venv=$root/.venv
+    stamp=$venv/.sidestage-setup
+    wanted="$python $UV_VERSION $* $(cat "$root/uv.lock" "$root/pyproject.toml" | cksum)"
+    if [ -x "$venv/bin/python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]
+    then
+        return 0
+    fi
+    if ! "$venv/bin/python" -c '' 2>/dev/null; then
+        say "making the environment .venv with $python"
+        rm -rf "$venv"
+        "$python" -m venv "$venv" || fail "$python cannot make an environment in $venv."
+    fi
+    if ! "$venv/bin/uv" --version 2>/dev/null | grep -q " $UV_VERSION"; then
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+            "uv==$UV_VERSION" || fail "pip could not install uv. Is the network there?"
+    fi
+    say "installing Sidestage and its libraries into .venv (a minute the first time)"
+    UV_PROJECT_ENVIRONMENT=$venv "$venv/bin/uv" sync --quiet --locked --inexact \
+        --python "$venv/bin/python" --project "$root" "$@" ||
+        fail "uv could not install the libraries. Its own message stands above."
+    printf '%s' "$wanted" >"$stamp"
+}

@@ -1,0 +1,130 @@
+"""How the command line speaks to `serve`: GraphQL over the control socket."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from websockets.asyncio.client import ClientConnection, unix_connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+from sidestage.command.failure import CommandFailed
+from sidestage.settings import Settings
+
+ANSWER_PATIENCE_SECONDS: Final = 75.0
+"""A start may take a minute on a loaded machine; a query takes milliseconds."""
+BASE: Final = "http://sidestage"
+MESSAGE_LIMIT_BYTES: Final = 16 * 1024 * 1024
+
+Json = Mapping[str, Any]
+
+
+class Client:
+    """A connection to the server on one control socket."""
+
+    def __init__(self, http: httpx.Client, socket: Path) -> None:
+        self._http = http
+        self._socket = socket
+
+    def query(self, document: str, variables: Json | None = None) -> dict[str, Any]:
+        """Run an operation and return its data; raises `CommandFailed`."""
+        body = {"query": document, "variables": dict(variables or {})}
+        answer = self.request("POST", "/graphql", body)
+        errors = answer.get("errors")
+        if errors:
+            raise CommandFailed(str(errors[0].get("message")))
+        data = answer.get("data")
+        if not isinstance(data, dict):
+            raise CommandFailed("The server's answer holds no data.")
+        return data
+
+    def request(
+        self, method: str, path: str, body: Json | None = None
+    ) -> dict[str, Any]:
+        """Send a request and return the JSON object of its answer."""
+        try:
+            response = self._http.request(
+                method,
+                path,
+                json=body,
+                headers={"Accept": "application/json"},
+            )
+            answer = response.json()
+        except httpx.TransportError as error:
+            raise CommandFailed(
+                f"No server answers on {self._socket}. Start one with `sidestage "
+                "serve`, or name its state folder with --state-dir."
+            ) from error
+        except ValueError as error:
+            raise CommandFailed("The server's answer is not JSON.") from error
+        if not isinstance(answer, dict):
+            raise CommandFailed("The server's answer is not a JSON object.")
+        if response.is_error and "errors" not in answer:
+            raise CommandFailed(str(answer.get("message", response.reason_phrase)))
+        return answer
+
+
+@contextmanager
+def open_client(settings: Settings) -> Iterator[Client]:
+    """Give a client of the server on the settings' state folder."""
+    transport = httpx.HTTPTransport(uds=str(settings.control_socket))
+    with httpx.Client(
+        transport=transport, base_url=BASE, timeout=ANSWER_PATIENCE_SECONDS
+    ) as http:
+        yield Client(http, settings.control_socket)
+
+
+def payload_of(data: Json, field: str, typename: str) -> dict[str, Any]:
+    """Return a mutation's payload; a typed error raises `CommandFailed`."""
+    answer = data[field]
+    if answer["__typename"] != typename:
+        raise CommandFailed(str(answer.get("message", answer["__typename"])))
+    return dict(answer)
+
+
+@asynccontextmanager
+async def open_socket(
+    settings: Settings, path: str, subprotocol: str
+) -> AsyncGenerator[ClientConnection]:
+    """Open a WebSocket to the server; raises `CommandFailed`."""
+    try:
+        connection = await unix_connect(
+            str(settings.control_socket),
+            uri=f"ws://sidestage/{path}",
+            subprotocols=[Subprotocol(subprotocol)],
+            compression=None,
+            max_size=MESSAGE_LIMIT_BYTES,
+        )
+    except OSError as error:
+        raise CommandFailed(
+            f"No server answers on {settings.control_socket}. Start one with "
+            "`sidestage serve`, or name its state folder with --state-dir."
+        ) from error
+    async with connection:
+        yield connection
+
+
+async def subscribe(
+    settings: Settings, document: str, variables: Json
+) -> AsyncGenerator[dict[str, Any]]:
+    """Yield the data of each message of a subscription; raises `CommandFailed`."""
+    async with open_socket(settings, "graphql", "graphql-transport-ws") as socket:
+        await socket.send(json.dumps({"type": "connection_init"}))
+        operation = {"query": document, "variables": dict(variables)}
+        try:
+            async for frame in socket:
+                message = json.loads(frame)
+                if message["type"] == "connection_ack":
+                    start = {"id": "1", "type": "subscribe", "payload": operation}
+                    await socket.send(json.dumps(start))
+                elif message["type"] == "ping":
+                    await socket.send(json.dumps({"type": "pong"}))
+                elif message["type"] == "next":
+                    yield message["payload"]["data"]
+                elif message["type"] == "error":
+                    raise CommandFailed(str(message["payload"][0]["message"]))
+        except ConnectionClosed as error:
+            raise CommandFailed("The server closed the connection.") from error

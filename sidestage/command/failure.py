@@ -1,0 +1,5 @@
+"""How a subcommand fails: with a sentence that says what to do."""
+
+
+class CommandFailed(Exception):
+    """The command cannot go on; `str()` of it is for the person at the terminal."""

@@ -1,0 +1,189 @@
+"""`sidestage sessions`: the sessions that were started outside."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sidestage.command.client import Client, open_client, subscribe
+from sidestage.command.options import add_json, add_state_dir, settings_of
+from sidestage.settings import Settings
+
+PAGE_ROWS: Final = 100
+DEFAULT_ROWS: Final = 50
+NAME_WIDTH_CELLS: Final = 50
+
+_FIELDS: Final = """
+  id name state agent directory gitBranch model lastActivityAt
+  waitingFor { kind label }
+  resume { available refusal { code message } }
+  terminal { id }
+"""
+_FEED_FIELDS: Final = _FIELDS
+_QUERY: Final = (
+    """query Sessions($first: Int!, $after: String, $filter: OutsideSessionFilter) {
+  outsideSessions(first: $first, after: $after, filter: $filter,
+                  orderBy: LAST_ACTIVITY) {
+    nodes {"""
+    + _FIELDS
+    + """}
+    pageInfo { hasNextPage endCursor }
+  }
+}"""
+)
+_FEED: Final = (
+    """subscription Sessions($filter: OutsideSessionFilter) {
+  outsideSessionFeed(filter: $filter) {
+    kind removedIds upserts {"""
+    + _FEED_FIELDS
+    + """}
+  }
+}"""
+)
+_STYLES: Final[Mapping[str, str]] = {
+    "RUNNING": "green",
+    "ASKING": "bold yellow",
+    "IDLE": "cyan",
+    "ENDED": "dim",
+    "UNKNOWN": "magenta",
+}
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "sessions",
+        help="list the sessions that were started outside",
+        description="List the agents' sessions, the latest activity first.",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="go on and print each change"
+    )
+    parser.add_argument(
+        "--state",
+        action="append",
+        choices=[state.lower() for state in _STYLES],
+        help="only sessions in this state (may be given several times)",
+    )
+    parser.add_argument("--search", metavar="TEXT", help="only sessions with this text")
+    parser.add_argument(
+        "-n",
+        "--rows",
+        type=int,
+        default=DEFAULT_ROWS,
+        help=f"print at most this many (default: {DEFAULT_ROWS}; 0 for all)",
+    )
+    add_json(parser)
+    add_state_dir(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the sessions once, or watch them."""
+    settings = settings_of(arguments)
+    wanted: dict[str, Any] = {}
+    if arguments.state:
+        wanted["states"] = [state.upper() for state in arguments.state]
+    if arguments.search:
+        wanted["search"] = arguments.search
+    if arguments.watch:
+        asyncio.run(_watch(settings, wanted, as_json=arguments.json))
+        return 0
+    with open_client(settings) as client:
+        rows = []
+        for row in list_sessions(client, wanted):
+            rows.append(row)
+            if len(rows) == arguments.rows:
+                break
+    if arguments.json:
+        json.dump(rows, sys.stdout, ensure_ascii=False, indent=2)
+        sys.stdout.write("\n")
+    else:
+        _print_table(rows)
+    return 0
+
+
+def list_sessions(
+    client: Client, wanted: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield every session, page by page."""
+    after = None
+    while True:
+        variables = {"first": PAGE_ROWS, "after": after, "filter": dict(wanted)}
+        page = client.query(_QUERY, variables)["outsideSessions"]
+        yield from page["nodes"]
+        if not page["pageInfo"]["hasNextPage"]:
+            return
+        after = page["pageInfo"]["endCursor"]
+
+
+async def _watch(
+    settings: Settings, wanted: Mapping[str, Any], *, as_json: bool
+) -> None:
+    console = Console(highlight=False)
+    async for data in subscribe(settings, _FEED, {"filter": dict(wanted)}):
+        message = data["outsideSessionFeed"]
+        if message["kind"] == "HEARTBEAT":
+            continue
+        if as_json:
+            sys.stdout.write(json.dumps(message, ensure_ascii=False) + "\n")
+            sys.stdout.flush()
+            continue
+        for row in message["upserts"]:
+            console.print(_line(row))
+        for removed in message["removedIds"]:
+            console.print(Text(f"{removed}  is no longer in the list", style="dim"))
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    console = Console(highlight=False)
+    if not rows:
+        console.print(
+            "No sessions yet. Start an agent in any terminal, say something, and look "
+            "again."
+        )
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("STATE", "NAME", "FOLDER", "LAST ACTIVITY", "ID"):
+        table.add_column(title, no_wrap=True, overflow="ellipsis")
+    table.columns[-1].min_width = len(rows[0]["id"])
+    for row in rows:
+        table.add_row(
+            _state(row),
+            Text(row["name"]),
+            Text(row["directory"] or "?"),
+            _age(row["lastActivityAt"]),
+            row["id"],
+        )
+    console.print(table)
+
+
+def _line(row: Mapping[str, Any]) -> Text:
+    line = Text(datetime.now().astimezone().strftime("%H:%M:%S  "), style="dim")
+    line.append_text(_state(row))
+    line.append(f"  {row['name'][:NAME_WIDTH_CELLS]}  ")
+    line.append(row["id"], style="dim")
+    return line
+
+
+def _state(row: Mapping[str, Any]) -> Text:
+    waiting = row["waitingFor"]
+    label = row["state"] if waiting is None else f"{row['state']} {waiting['kind']}"
+    return Text(label.lower(), style=_STYLES.get(row["state"], ""))
+
+
+def _age(at: str | None) -> str:
+    if at is None:
+        return "?"
+    seconds = int((datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds())
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "just now"
