@@ -99,7 +99,7 @@ def check_project(
 ) -> None:
     """Return if the folder registered at *path* is still there and the same one.
 
-    A project that was swapped for a link to `~/.ssh` would be followed into the sandbox.
+    A project swapped for a link to `~/.ssh` would be followed into the sandbox.
     Blocking. Raises `ProjectFolderMissing`, `ProjectChanged`.
     """
     found = look(path)
