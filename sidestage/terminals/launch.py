@@ -1,6 +1,7 @@
 """From a project and a template to what the host is asked to start."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ from sidestage.terminals.environment import (
     sandbox_environment,
 )
 from sidestage.terminals.model import AgentFiles, CreateTerminal, SandboxProfile
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +116,15 @@ class Launcher:
         )
 
     async def finish(self, terminal_id: TerminalId) -> None:
-        """Take back what the terminal's agent left in its private files."""
+        """Take back what the terminal's agent left in its private files.
+
+        Files that cannot be taken back are logged and stay where they are.
+        """
         for preparer in self._preparers.values():
-            await asyncio.to_thread(preparer.finish, terminal_id)
+            try:
+                await asyncio.to_thread(preparer.finish, terminal_id)
+            except OSError:
+                _log.exception("The files of %s could not be taken back.", terminal_id)
 
     def _prepare_agent(self, start: Start) -> PreparedAgent | None:
         agent = start.template.agent

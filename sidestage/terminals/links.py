@@ -8,10 +8,11 @@ from sidestage.ids import ConversationId, SessionId, TerminalId
 class SessionLinks(Protocol):
     """Ties the sessions that run inside our terminals to them."""
 
-    def add_terminal(self, terminal_id: TerminalId) -> None:
+    def add_terminal(self, terminal_id: TerminalId, *, directory: str) -> None:
         """Watch the terminal's private registry folder from now on.
 
-        What registers there can be a session of that terminal only.
+        What registers there can be a session of that terminal only, which started in
+        *directory*.
         """
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:

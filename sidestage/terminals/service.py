@@ -290,7 +290,7 @@ class TerminalDesk:
 
     def _link(self, terminal: Terminal) -> None:
         if terminal.state is TerminalState.RUNNING:
-            self._parts.links.add_terminal(terminal.id)
+            self._parts.links.add_terminal(terminal.id, directory=terminal.directory)
 
     async def _follow_sessions(self) -> None:
         feed = self._parts.sessions.feed

@@ -242,7 +242,7 @@ class Starts:
         )
         request = await self._parts.launcher.prepare(plan.start)
         await self._parts.store.begin(terminal, key)
-        self._parts.links.add_terminal(terminal.id)
+        self._parts.links.add_terminal(terminal.id, directory=terminal.directory)
         try:
             told = await self._parts.host.create(request)
         except HostUnavailable:

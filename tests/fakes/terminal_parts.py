@@ -141,7 +141,7 @@ class FakeLinks:
     foreign: bool = False
     asked: list[tuple[str, str]] = field(default_factory=list)
 
-    def add_terminal(self, terminal_id: TerminalId) -> None:
+    def add_terminal(self, terminal_id: TerminalId, *, directory: str) -> None:
         self.linked.add(terminal_id)
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:

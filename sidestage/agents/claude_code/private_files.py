@@ -125,6 +125,15 @@ class ClaudePrivateFiles:
         if private.is_dir():
             shutil.rmtree(private)
 
+    def registry_of(self, terminal_id: TerminalId) -> Path:
+        """Return the folder in which the terminal's agent registers itself."""
+        return self._terminals / terminal_id / "sessions"
+
+    def config_dir_of(self, terminal_id: TerminalId) -> Path | None:
+        """Return the agent's state folder behind a terminal's private files."""
+        origin = _read_origin(self._terminals / terminal_id)
+        return None if origin is None else origin.config_dir
+
     def sync_logins(self) -> None:
         """Bring each running terminal's login and the owner's in step."""
         for private in sorted(self._terminals.glob("*")):
