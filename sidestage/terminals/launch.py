@@ -19,7 +19,6 @@ from sidestage.terminals.environment import (
 )
 from sidestage.terminals.model import AgentFiles, CreateTerminal, SandboxProfile
 
-
 _log = logging.getLogger(__name__)
 
 
