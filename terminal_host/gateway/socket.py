@@ -1,0 +1,212 @@
+"""The companion WebSocket's route: admits clients, knows them, lets them go."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Protocol
+
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from sidestage.devices.model import Principal
+from sidestage.errors import HostUnavailable, SidestageError, TicketRefused
+from sidestage.ids import DeviceId, TerminalId
+from sidestage.terminals.desk import Admission
+from sidestage.terminals.model import HostEventKind
+from terminal_host.gateway.client import Closing, TerminalClient, close_socket
+from terminal_host.gateway.host_client import HostClient
+from terminal_host.gateway.messages import (
+    SUBPROTOCOL,
+    Attach,
+    CloseCode,
+    MessageInvalid,
+    parse_message,
+)
+from terminal_host.gateway.sizes import Size, SizeOwners
+
+PATH: Final = "/terminals/{terminal_id}/socket"
+CLIENTS_LIMIT: Final = 256
+"""Each holds up to 1 MiB on its way and a connection to the host."""
+STRANGERS_LIMIT: Final = 32
+"""Sockets that have shown no ticket yet."""
+FIRST_MESSAGE_SECONDS: Final = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class Tickets(Protocol):
+    """Who spends tickets (`Terminals`)."""
+
+    def spend_ticket(self, terminal_id: TerminalId, secret: str) -> Admission:
+        """Use a ticket up; raises `TicketRefused`."""
+
+
+class Door(Protocol):
+    """Who knows whether a principal is still good (`Authenticator`)."""
+
+    def is_current(self, principal: Principal) -> bool:
+        """Tell whether the principal's token is still good (no I/O)."""
+
+
+class TerminalGateway:
+    """Serves the terminals of one host to WebSocket clients. Made by `open_gateway`."""
+
+    def __init__(
+        self,
+        host: HostClient,
+        tickets: Tickets,
+        door: Door,
+        *,
+        first_message_seconds: float = FIRST_MESSAGE_SECONDS,
+    ) -> None:
+        self._host = host
+        self._tickets = tickets
+        self._door = door
+        self._first_message_seconds = first_message_seconds
+        self._clients: set[TerminalClient] = set()
+        self._strangers = 0
+        self._sizes = SizeOwners(self._resize)
+        self._resizing: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def route(self) -> WebSocketRoute:
+        """Return the route to mount, at the server's root."""
+        return WebSocketRoute(PATH, self.serve, name="terminal-socket")
+
+    @property
+    def clients(self) -> int:
+        """Return how many clients are attached."""
+        return len(self._clients)
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """Serve one socket from its handshake to its end."""
+        if SUBPROTOCOL not in websocket.scope.get("subprotocols", ()):
+            await websocket.close()  # before accepting it: the handshake answers 403
+            return
+        await websocket.accept(SUBPROTOCOL)
+        try:
+            client = await self._admit(websocket)
+        except Closing as closing:
+            await close_socket(websocket, closing)
+            return
+        except WebSocketDisconnect:
+            return
+        self._clients.add(client)
+        try:
+            await client.run()
+        finally:
+            self._clients.discard(client)
+
+    def drop(
+        self, *, token_id: str | None = None, device_id: DeviceId | None = None
+    ) -> int:
+        """End the clients of a token or device now; return how many there were.
+
+        Nothing passes any more when this returns; their sockets close with 4401 within
+        half a second.
+        """
+        dropped = 0
+        for client in tuple(self._clients):
+            principal = client.principal
+            if (token_id is not None and principal.token_id == token_id) or (
+                device_id is not None and principal.device_id == device_id
+            ):
+                client.kick(CloseCode.UNAUTHENTICATED, "The device was revoked.")
+                dropped += 1
+        return dropped
+
+    async def close(self) -> None:
+        """End every client with 1012 and let no more in. Ends within a second."""
+        self._closed = True
+        for client in tuple(self._clients):
+            client.kick(CloseCode.RESTART, "The server restarts.")
+
+    async def follow_host(self) -> None:
+        """Pass on what the host tells about sizes, until cancelled."""
+        async for event in self._host.watch():
+            if event.kind is HostEventKind.REMOVED:
+                continue  # the attachments end, and say so
+            for terminal in event.terminals:
+                self._note_size(terminal.terminal_id, (terminal.cols, terminal.rows))
+
+    async def _admit(self, websocket: WebSocket) -> TerminalClient:
+        """Return the client that shows a good ticket in time; raises `Closing`."""
+        if self._closed:
+            raise Closing(CloseCode.RESTART, "The server restarts.")
+        full = len(self._clients) >= CLIENTS_LIMIT
+        if full or self._strangers >= STRANGERS_LIMIT:
+            _log.warning("a terminal's socket too many was refused")
+            raise Closing(CloseCode.OVERLOAD, "Too many terminal sockets are open.")
+        self._strangers += 1
+        try:
+            attach = await self._first_message(websocket)
+        finally:
+            self._strangers -= 1
+        terminal_id = TerminalId(websocket.path_params["terminal_id"])
+        try:
+            admission = self._tickets.spend_ticket(terminal_id, attach.ticket)
+        except TicketRefused as error:
+            raise Closing(CloseCode.UNAUTHENTICATED, str(error)) from error
+        return TerminalClient(
+            websocket,
+            admission,
+            attach,
+            host=self._host,
+            door=self._door,
+            sizes=self._sizes,
+        )
+
+    async def _first_message(self, websocket: WebSocket) -> Attach:
+        try:
+            async with asyncio.timeout(self._first_message_seconds):
+                message = await websocket.receive()
+        except TimeoutError as error:
+            raise Closing(CloseCode.TIMEOUT, "No ticket came in time.") from error
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1006))
+        try:
+            attach = parse_message(message.get("text") or "")
+        except MessageInvalid as error:
+            raise Closing(error.code, str(error)) from error
+        if not isinstance(attach, Attach):
+            raise Closing(CloseCode.INVALID, "The first message must be attach.")
+        return attach
+
+    def _note_size(self, terminal_id: TerminalId, size: Size) -> None:
+        self._sizes.noted(terminal_id, size)
+        for client in self._clients:
+            if client.terminal_id == terminal_id:
+                client.resized(size)
+
+    def _resize(self, terminal_id: TerminalId, size: Size) -> None:
+        task = asyncio.get_running_loop().create_task(
+            self._ask_resize(terminal_id, size)
+        )
+        self._resizing.add(task)
+        task.add_done_callback(self._resizing.discard)
+
+    async def _ask_resize(self, terminal_id: TerminalId, size: Size) -> None:
+        try:
+            await self._host.resize(terminal_id, cols=size[0], rows=size[1])
+        except HostUnavailable:
+            _log.warning("a terminal's size could not be set: no host")
+        except SidestageError as error:  # it has ended meanwhile
+            _log.debug("a terminal's size was not set: %s", error)
+
+
+@asynccontextmanager
+async def open_gateway(
+    host: HostClient, tickets: Tickets, door: Door
+) -> AsyncGenerator[TerminalGateway]:
+    """Serve terminals until the block ends; then close every socket with 1012."""
+    gateway = TerminalGateway(host, tickets, door)
+    following = asyncio.create_task(gateway.follow_host())
+    try:
+        yield gateway
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+        await gateway.close()

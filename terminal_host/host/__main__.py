@@ -1,0 +1,157 @@
+"""Runs the terminal host: `python -m terminal_host.host --state-dir DIR`."""
+
+import argparse
+import asyncio
+import fcntl
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from terminal_host.host.engines import ENGINE_NAME, make_engine
+from terminal_host.host.leftovers import end_leftovers
+from terminal_host.host.ports import Confiner
+from terminal_host.host.processes import become_subreaper
+from terminal_host.host.sandbox import BubblewrapConfiner
+from terminal_host.host.server import HostServer, open_server
+from terminal_host.host.terminal import HELD_LIMIT_BYTES
+from terminal_host.host.terminals import (
+    ENDED_LIMIT,
+    RUNNING_LIMIT,
+    HostedTerminals,
+    HostLimits,
+)
+from terminal_host.wire import SOCKET_NAME, SOCKET_PATH_LIMIT_BYTES
+
+LOCK_NAME: Final = "host.lock"
+IDLE_SECONDS: Final = 60.0
+"""Without a terminal and without a client, a host is of no use to anybody."""
+STOP_SECONDS: Final = 8.0
+"""A stop is bounded: service managers kill after 10 s or more."""
+
+_IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE)
+_log = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the host until it is told to stop or idle; return the exit status."""
+    options = _parse(arguments)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    if options.ready_fd is not None:
+        os.set_inheritable(options.ready_fd, False)  # noqa: FBT003  # os's own way
+    path = options.state_dir / SOCKET_NAME
+    if len(os.fsencode(path)) > SOCKET_PATH_LIMIT_BYTES:
+        print(
+            f"The socket's path {path} is longer than {SOCKET_PATH_LIMIT_BYTES} bytes. "
+            "Choose a shorter state folder.",
+            file=sys.stderr,
+        )
+        return 2
+    os.chdir("/")  # a long-lived process keeps no folder in use
+    with _lock(options.state_dir) as held:
+        if not held:
+            _log.info("another host runs for this state folder")
+            return 0
+        become_subreaper()
+        end_leftovers(options.state_dir / "terminals")
+        asyncio.run(
+            _serve(options, path, BubblewrapConfiner(allow_root=options.allow_root))
+        )
+    return 0
+
+
+async def _serve(options: argparse.Namespace, path: Path, confiner: Confiner) -> None:
+    stopping = asyncio.Event()
+    terminals = HostedTerminals(
+        options.state_dir / "terminals",
+        confiner,
+        make_engine,
+        limits=HostLimits(
+            running=options.running_limit,
+            ended=options.ended_limit,
+            held_bytes=options.held_bytes,
+        ),
+    )
+    _handle_signals(terminals.reap, stopping.set)
+    server = HostServer(terminals, engine=ENGINE_NAME, stop=stopping.set)
+    async with open_server(path, server):
+        _log.info("ready, engine %s", ENGINE_NAME)
+        if options.ready_fd is not None:
+            os.close(options.ready_fd)  # whoever started us waits for its end
+        idle = asyncio.create_task(
+            _wait_for_idle(server, terminals, options.idle_seconds, stopping)
+        )
+        await stopping.wait()
+        idle.cancel()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await terminals.close()
+        except TimeoutError:
+            _log.warning("some terminals did not end in time")
+    _log.info("stopped")
+
+
+async def _wait_for_idle(
+    server: HostServer,
+    terminals: HostedTerminals,
+    idle_seconds: float,
+    stopping: asyncio.Event,
+) -> None:
+    """Stop once nobody is connected and nothing runs for *idle_seconds*."""
+    while True:
+        server.idle_changed.clear()
+        try:
+            async with asyncio.timeout(idle_seconds):
+                await server.idle_changed.wait()
+        except TimeoutError:
+            running = any(terminal.running for terminal in terminals.values())
+            if not server.connections and not running:
+                _log.info("idle")
+                stopping.set()
+                return
+
+
+def _handle_signals(reap: Callable[[], None], stop: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGCHLD, reap)
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    for number in _IGNORED:
+        # Caught, not ignored: an ignored signal would be inherited by every program.
+        loop.add_signal_handler(number, lambda: None)
+
+
+@contextmanager
+def _lock(state_dir: Path) -> Iterator[bool]:
+    """Yield whether this process alone is the folder's host, until the block ends."""
+    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (state_dir / LOCK_NAME).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="terminal_host.host", description=__doc__)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--idle-seconds", type=float, default=IDLE_SECONDS)
+    parser.add_argument("--running-limit", type=int, default=RUNNING_LIMIT)
+    parser.add_argument("--ended-limit", type=int, default=ENDED_LIMIT)
+    parser.add_argument("--held-bytes", type=int, default=HELD_LIMIT_BYTES)
+    parser.add_argument("--allow-root", action="store_true")
+    parser.add_argument("--ready-fd", type=int, default=None)
+    options = parser.parse_args(arguments)
+    options.state_dir = options.state_dir.absolute()
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""The control connection: requests in, answers and changes out."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from sidestage.errors import SidestageError
+from sidestage.ids import TerminalId
+from terminal_host.host.terminal import HostedTerminal
+from terminal_host.host.terminals import HostedTerminals
+from terminal_host.host_messages import (
+    decode_conversation_id,
+    decode_create,
+    decode_holder,
+    decode_number,
+    decode_side,
+    decode_terminal_id,
+    encode_error,
+    encode_terminal,
+)
+from terminal_host.wire import Frame, FrameInvalid, encode_frame
+
+REQUESTS_LIMIT: Final = 64
+"""Requests in work on one connection; the next is not read before one is answered."""
+TEXT_LIMIT_LINES: Final = 1000
+"""As many lines as a screen keeps."""
+
+Operation = Callable[["ControlPeer", Frame], Awaitable[Frame]]
+
+
+class ControlPeer:
+    """One client of the control protocol. `run` lasts as long as the connection."""
+
+    def __init__(
+        self,
+        terminals: HostedTerminals,
+        send: Callable[[bytes], Awaitable[None]],
+        *,
+        stop: Callable[[], None],
+    ) -> None:
+        self.terminals = terminals
+        self.stop = stop
+        self._send = send
+        self._room = asyncio.Semaphore(REQUESTS_LIMIT)
+        self._changed: dict[TerminalId, HostedTerminal | None] = {}
+        self._outbox: list[Frame] = []
+        self._something = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def take(self, request: Frame) -> None:
+        """Start work on *request*; its answer is sent when it is done.
+
+        Raises `FrameInvalid` if it has no number.
+        """
+        number = decode_number(request, "id")
+        await self._room.acquire()
+        task = asyncio.get_running_loop().create_task(self._work(number, request))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def send_all(self) -> None:
+        """Send answers and changes as they come, until cancelled."""
+        while True:
+            await self._something.wait()
+            self._something.clear()
+            outbox, self._outbox = self._outbox, []
+            # A terminal that changed ten times since the last frame is told once.
+            changed, self._changed = self._changed, {}
+            frames = outbox + [_describe(*item) for item in changed.items()]
+            await self._send(b"".join(map(encode_frame, frames)))
+
+    async def close(self) -> None:
+        """Tell nothing more; wait for the requests in work."""
+        self.terminals.unwatch(self.note)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def note(self, terminal_id: TerminalId, terminal: HostedTerminal | None) -> None:
+        """Tell the client of a change with the next frame."""
+        self._changed[terminal_id] = terminal
+        self._something.set()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.release()
+
+    async def _work(self, number: int, request: Frame) -> None:
+        try:
+            operation = _OPERATIONS.get(str(request.get("op")), _refuse)
+            answer: Frame = {"id": number, "ok": await operation(self, request)}
+        except SidestageError as error:
+            answer = {"id": number, "error": encode_error(error)}
+        except FrameInvalid as error:
+            invalid = {"code": "INVALID_REQUEST", "message": str(error)}
+            answer = {"id": number, "error": invalid}
+        self._outbox.append(answer)
+        self._something.set()
+
+
+def _describe(terminal_id: TerminalId, terminal: HostedTerminal | None) -> Frame:
+    if terminal is None:
+        return {"event": "removed", "terminal_id": terminal_id}
+    return {"event": "changed", "terminal": encode_terminal(terminal.describe())}
+
+
+async def _refuse(_peer: ControlPeer, _: Frame) -> Frame:
+    raise FrameInvalid("the operation is unknown")
+
+
+async def _create(peer: ControlPeer, request: Frame) -> Frame:
+    terminal = await peer.terminals.create(decode_create(request.get("request")))
+    return {"terminal": encode_terminal(terminal.describe())}
+
+
+async def _list(peer: ControlPeer, _: Frame) -> Frame:
+    values = peer.terminals.values()
+    return {"terminals": [encode_terminal(t.describe()) for t in values]}
+
+
+async def _watch(peer: ControlPeer, request: Frame) -> Frame:
+    # First watch, then list: a change in between is told twice rather than never.
+    peer.terminals.watch(peer.note)
+    return await _list(peer, request)
+
+
+async def _resize(peer: ControlPeer, request: Frame) -> Frame:
+    terminal = peer.terminals.get(decode_terminal_id(request))
+    terminal.resize(decode_side(request, "cols"), decode_side(request, "rows"))
+    return {}
+
+
+async def _end(peer: ControlPeer, request: Frame) -> Frame:
+    await peer.terminals.end(decode_terminal_id(request))
+    return {}
+
+
+async def _remove(peer: ControlPeer, request: Frame) -> Frame:
+    await peer.terminals.remove(decode_terminal_id(request))
+    return {}
+
+
+async def _hold_conversation(peer: ControlPeer, request: Frame) -> Frame:
+    peer.terminals.hold_conversation(
+        decode_terminal_id(request), decode_conversation_id(request)
+    )
+    return {}
+
+
+async def _had_input(peer: ControlPeer, request: Frame) -> Frame:
+    return {"had_input": peer.terminals.get(decode_terminal_id(request)).had_input}
+
+
+async def _screen_text(peer: ControlPeer, request: Frame) -> Frame:
+    terminal = peer.terminals.get(decode_terminal_id(request))
+    lines = min(decode_number(request, "lines"), TEXT_LIMIT_LINES)
+    return {"text": await terminal.text(lines)}
+
+
+async def _drop(peer: ControlPeer, request: Frame) -> Frame:
+    return {"dropped": peer.terminals.drop(decode_holder(request))}
+
+
+async def _drain(peer: ControlPeer, _: Frame) -> Frame:
+    peer.terminals.draining = True
+    return {}
+
+
+async def _shutdown(peer: ControlPeer, _: Frame) -> Frame:
+    peer.stop()
+    return {}
+
+
+async def _ping(_peer: ControlPeer, _: Frame) -> Frame:
+    return {"pid": os.getpid()}
+
+
+_OPERATIONS: Final[dict[str, Operation]] = {
+    "create": _create,
+    "list": _list,
+    "watch": _watch,
+    "resize": _resize,
+    "end": _end,
+    "remove": _remove,
+    "hold_conversation": _hold_conversation,
+    "had_input": _had_input,
+    "screen_text": _screen_text,
+    "drop": _drop,
+    "drain": _drain,
+    "shutdown": _shutdown,
+    "ping": _ping,
+}
+OPERATIONS: Final = tuple(_OPERATIONS)
+"""Every operation of the control connection, as `docs/host-protocol.md` lists them."""

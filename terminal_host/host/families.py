@@ -1,0 +1,58 @@
+"""Which of the host's orphans a terminal has left behind."""
+
+import os
+from collections.abc import Iterable
+
+from sidestage.ids import TerminalId
+from terminal_host.host.processes import (
+    ProcessKey,
+    ProcessStat,
+    Table,
+    find_family,
+    terminal_mark,
+)
+
+
+def find_terminal_family(
+    table: Table,
+    terminal_id: TerminalId,
+    root: ProcessKey,
+    *,
+    others: Iterable[ProcessKey],
+    host: int,
+) -> set[ProcessKey]:
+    """Return every living process that the terminal's program started.
+
+    That is the program, its session, all below them, and the orphans that the host
+    adopted from it. An orphan is known by the mark in its environment; one without a
+    mark belongs to this terminal if no other one (*others*) was there to start it.
+    """
+    rivals = [key for key in others if key.pid in table and table[key.pid].key == key]
+    orphans = {
+        stat.key
+        for stat in table.values()
+        if _is_orphan(stat, host, rivals) and _left_by(stat, terminal_id, root, rivals)
+    }
+    return find_family(table, {root}, orphans)
+
+
+def _is_orphan(stat: ProcessStat, host: int, rivals: list[ProcessKey]) -> bool:
+    return stat.parent == host and stat.key not in rivals and not stat.zombie
+
+
+def _left_by(
+    stat: ProcessStat,
+    terminal_id: TerminalId,
+    root: ProcessKey,
+    rivals: list[ProcessKey],
+) -> bool:
+    if stat.session == os.getsid(0):
+        return False  # the host's own helper, not a terminal's
+    mark = terminal_mark(stat.key.pid)
+    if mark is not None:
+        return mark == os.fsencode(terminal_id)
+    if stat.key.start_ticks < root.start_ticks or stat.session in {
+        r.pid for r in rivals
+    }:
+        return False
+    return not any(rival.start_ticks <= stat.key.start_ticks for rival in rivals)

@@ -1,0 +1,101 @@
+"""The screen of a running terminal: it is fed, it answers, it notices."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sidestage.text import clean_text, shorten
+from terminal_host.host.answers import answer
+from terminal_host.host.notables import Notable, NotableKind, NotableScanner
+from terminal_host.host.tail_screen import TailScreen
+from terminal_host.screen import Engine
+
+TITLE_LIMIT_CHARACTERS = 256
+"""A title is one line in a list."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """What a piece of output asks the host to do."""
+
+    answers: bytes
+    """To be written to the program."""
+    title: str | None
+    """The new title, if one was set."""
+    bell: bool
+
+
+class LiveScreen:
+    """Follows one program. Not safe for two threads at once; one at a time is fine."""
+
+    def __init__(
+        self, make: Callable[[int, int], Engine], *, cols: int, rows: int
+    ) -> None:
+        self._make = make
+        self._size = (cols, rows)
+        self._screen = TailScreen(make(cols, rows))
+        self._scanner = NotableScanner()
+        self._failed = False
+
+    def feed(self, data: bytes) -> Notices | None:
+        """Act on *data*; return what it asks for, or None."""
+        notables = self._scanner.scan(data)
+        try:
+            answers = self._advance(data, notables)
+        except Exception:  # noqa: BLE001  # foreign code: one screen must not end others
+            self._start_anew()
+            answers = b""
+        return _summarise(notables, answers)
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Take another size."""
+        self._size = (cols, rows)
+        try:
+            self._screen.resize(cols, rows)
+        except Exception:  # noqa: BLE001  # as above
+            self._start_anew()
+
+    def replay(self) -> bytes:
+        """Return bytes that repaint the screen in a fresh terminal of the same size."""
+        try:
+            return self._screen.replay()
+        except Exception:  # noqa: BLE001  # as above
+            self._start_anew()
+            return self._screen.replay()
+
+    def text(self, lines: int) -> str:
+        """Return the last *lines* lines of the screen as plain text."""
+        return self._screen.text(lines)
+
+    def _advance(self, data: bytes, notables: list[Notable]) -> bytes:
+        """Feed *data*, stopping behind each question for the state it asks about."""
+        position, answers = 0, []
+        for notable in notables:
+            if notable.kind in (NotableKind.TITLE, NotableKind.BELL):
+                continue
+            self._screen.feed(data[position : notable.end])
+            self._screen.fold()
+            answers.append(answer(notable, self._screen.engine))
+            position = max(position, notable.end)
+        self._screen.feed(data[position:] if position else data)
+        return b"".join(answers)
+
+    def _start_anew(self) -> None:
+        if not self._failed:
+            _log.exception("a screen engine failed; its screen starts empty")
+        self._failed = True
+        self._screen = TailScreen(self._make(*self._size))
+
+
+def _summarise(notables: list[Notable], answers: bytes) -> Notices | None:
+    title, bell = None, False
+    for notable in notables:
+        bell = bell or notable.kind is NotableKind.BELL
+        if notable.kind is NotableKind.TITLE:
+            text = clean_text(notable.text.decode("utf-8", "replace"), multiline=False)
+            title = shorten(text, TITLE_LIMIT_CHARACTERS)
+    if not answers and title is None and not bell:
+        return None
+    return Notices(answers, title, bell)

@@ -1,0 +1,55 @@
+"""An engine at a checkpoint and the raw bytes since: exact for all that is recent.
+
+What an engine cannot tell of itself (xterm.js has state that no other engine keeps) is
+right anyway while the bytes that made it are in the tail.
+"""
+
+from typing import Final
+
+from terminal_host.screen import Engine
+from terminal_host.vt_filter import StreamFilter
+
+TAIL_LIMIT_BYTES: Final = 128 * 1024
+"""Beyond it the older half is fed to the engine; also bounds what a replay adds."""
+
+
+class TailScreen:
+    """A `Screen` of both."""
+
+    def __init__(
+        self, engine: Engine, *, tail_limit_bytes: int = TAIL_LIMIT_BYTES
+    ) -> None:
+        self.engine = engine
+        self._limit = tail_limit_bytes
+        self._tail = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Keep *data* raw; feed the engine what is then too much."""
+        self._tail += data
+        if len(self._tail) > self._limit:
+            self._fold(len(self._tail) - self._limit // 2)
+
+    def fold(self) -> None:
+        """Feed the engine all there is, so that it stands where the program does."""
+        self._fold(len(self._tail))
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Take another size: the raw bytes before it are for the old one."""
+        self.fold()
+        self.engine.resize(cols, rows)
+
+    def replay(self) -> bytes:
+        """Return the engine's repaint and the tail, without what would act outside."""
+        clean = StreamFilter(keep_bell=False)
+        kept = clean.feed(self.engine.replay() + bytes(self._tail))
+        return kept + clean.unfinished()
+
+    def text(self, lines: int) -> str:
+        """Return the last *lines* lines of the screen as plain text."""
+        self.fold()
+        return self.engine.text(lines)
+
+    def _fold(self, count: int) -> None:
+        if count:
+            self.engine.feed(bytes(self._tail[:count]))
+            del self._tail[:count]

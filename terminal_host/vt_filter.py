@@ -1,0 +1,115 @@
+"""Takes out of a terminal's output what must not reach the emulator it is meant for.
+
+Two streams need it: a replay, which must make no emulator answer, beep or touch the
+clipboard, and `sidestage attach`, which writes to the owner's own terminal.
+"""
+
+import re
+from typing import Final
+
+from terminal_host.vt_stream import Splitter, Token, TokenKind
+
+KEPT_OSC: Final = frozenset({0, 2, 8, 10, 11, 12, 104, 110, 111, 112})
+"""Titles, links, and the default colours set and reset; nothing that asks or runs."""
+
+_LINK_SCHEMES = (b"http:", b"https:", b"mailto:")
+_NUMBER = re.compile(rb"\d*")
+_CSI = re.compile(rb"([<=>?]?)([0-9:;]*)([ -/]*)([@-~])", re.DOTALL)
+_TITLE_STACK = (b"22", b"23")
+
+# Prefix, intermediates and final byte of what makes a terminal answer (ctlseqs of
+# xterm, kitty's keyboard protocol), or print (media copy). None stands for any prefix.
+_ASKS: Final = frozenset(
+    {
+        (None, b"", b"c"),  # device attributes
+        (b"", b"", b"n"),  # device status, cursor position
+        (b"?", b"", b"n"),
+        (None, b"$", b"p"),  # DECRQM
+        (b">", b"", b"q"),  # XTVERSION
+        (b"?", b"", b"u"),  # kitty keyboard flags
+        (b"?", b"", b"m"),  # XTQMODKEYS
+        (b"?", b"", b"S"),  # XTSMGRAPHICS
+        (b"?", b"", b"i"),  # media copy
+        (b"", b"", b"i"),
+        (b"", b"", b"x"),  # DECREQTPARM
+        (None, b"*", b"y"),  # DECRQCRA: reads the screen
+        (None, b"$", b"w"),  # DECRQPSR
+        (None, b"&", b"w"),
+        (None, b"$", b"u"),  # DECRQTSR
+        (None, b"&", b"u"),  # DECRQUPSS
+        (None, b'"', b"v"),  # DECRQDE
+        (None, b"+", b"x"),
+        (None, b"'", b"|"),  # DECRQLP
+        (None, b"#", b"|"),  # XTREPORTSGR
+        (None, b"#", b"R"),  # XTREPORTCOLORS
+    }
+)
+
+
+class StreamFilter:
+    """Filters one stream of output, cut anywhere."""
+
+    def __init__(self, *, keep_bell: bool) -> None:
+        self._splitter = Splitter()
+        self._keep_bell = keep_bell
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what may pass of all that *data* completes."""
+        return b"".join(
+            token.data for token in self._splitter.feed(data) if self._passes(token)
+        )
+
+    def unfinished(self) -> bytes:
+        """Return bytes that put an emulator where this stream stands.
+
+        What comes next in the unfiltered stream continues them, without a part of a
+        dropped sequence being shown as text.
+        """
+        held = self._splitter.held
+        if self._splitter.skipping:
+            return self._splitter.skipping + held
+        if held.startswith(b"\x1b]") and not _may_pass_osc(held[2:]):
+            return b"\x1b]9999;" + (b"\x1b" if held.endswith(b"\x1b") else b"")
+        return held
+
+    def _passes(self, token: Token) -> bool:
+        if token.kind is TokenKind.CONTROL:
+            return token.data != b"\x05" and (self._keep_bell or token.data != b"\x07")
+        if token.kind is TokenKind.CSI:
+            return not asks(token.body)
+        if token.kind is TokenKind.OSC:
+            return keeps_osc(token.body)
+        if token.kind is TokenKind.ESCAPE:
+            return token.body != b"Z"  # DECID asks for device attributes
+        return token.kind is TokenKind.TEXT
+
+
+def asks(body: bytes) -> bool:
+    """Tell whether the CSI with that *body* makes a terminal answer, move or print."""
+    match = _CSI.fullmatch(body)
+    if match is None:
+        return False  # private parameters in odd places: every terminal ignores it
+    prefix, parameters, intermediates, final = match.groups()
+    if final == b"t" and not intermediates and not prefix:
+        # Reports of size and title, and window moves; the title stack is harmless.
+        return parameters.partition(b";")[0] not in _TITLE_STACK
+    return bool(_ASKS & {(prefix, intermediates, final), (None, intermediates, final)})
+
+
+def keeps_osc(body: bytes) -> bool:
+    """Tell whether an OSC with that content may pass."""
+    number, _, text = body.partition(b";")
+    if not number.isdigit() or int(number[:8]) not in KEPT_OSC:
+        return False
+    if int(number) in (10, 11, 12):
+        return b"?" not in text
+    if int(number) == 8:
+        uri = text.partition(b";")[2]
+        return not uri or uri.lower().startswith(_LINK_SCHEMES)
+    return True
+
+
+def _may_pass_osc(start: bytes) -> bool:
+    """Tell whether an OSC that begins like that may still turn out one that passes."""
+    number, separator, _ = start.partition(b";")
+    return keeps_osc(start) if separator else number.isdigit() or not number
