@@ -1,0 +1,225 @@
+"""Rows: what transcripts, registry and processes say of one conversation, joined."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from sidestage.agents.claude_code.bystanders import (
+    REGISTRY_PATIENCE_SECONDS,
+    names_conversation,
+    unregistered,
+)
+from sidestage.agents.claude_code.folding import Fold
+from sidestage.agents.claude_code.library import Transcript, TranscriptLibrary
+from sidestage.agents.claude_code.live import Claim, LiveProcesses
+from sidestage.agents.claude_code.rows import Known, Place, build_row, directory_of
+from sidestage.agents.folders import Folder
+from sidestage.agents.processes import AgentProcess
+from sidestage.ids import ConversationId, HostId, SessionId, session_id
+from sidestage.projects.model import Projects
+from sidestage.sessions.evidence import Liveness, Sighting, judge
+from sidestage.sessions.model import Process, Session
+
+AGENT_NAME: Final = "claude-code"
+"""How row ids name the CLI; changing it would change every id."""
+UNWRITTEN_LIMIT: Final = 200
+"""Sessions without a transcript that stay listed after they ended, until a restart."""
+
+
+@dataclass(slots=True)
+class Joiner:
+    """Builds rows. For one event loop; does no I/O."""
+
+    library: TranscriptLibrary
+    live: LiveProcesses
+    projects: Projects
+    host_id: HostId
+    machine_secret: bytes = field(repr=False)
+    looked_at: datetime
+    folders: dict[str, Folder] = field(default_factory=dict)
+    unknown_folders: set[str] = field(default_factory=set)
+    """Folders that rows name and nobody has looked at yet."""
+    handed_off: dict[SessionId, datetime] = field(default_factory=dict)
+    children: dict[ConversationId, set[ConversationId]] = field(default_factory=dict)
+    """Conversations by the one they were forked from."""
+    _last_claims: OrderedDict[ConversationId, Claim] = field(
+        default_factory=OrderedDict
+    )
+    _bystanders: dict[Process, tuple[AgentProcess, Sighting]] = field(
+        default_factory=dict
+    )
+    _ids: dict[ConversationId, SessionId] = field(default_factory=dict)
+
+    def session_id(self, conversation: ConversationId) -> SessionId:
+        """Return the row id of a conversation."""
+        known = self._ids.get(conversation)
+        if known is None:
+            known = session_id(
+                AGENT_NAME, conversation, machine_secret=self.machine_secret
+            )
+            self._ids[conversation] = known
+        return known
+
+    def find_row(self, conversation: ConversationId) -> Session | None:
+        """Return the conversation's row, or None if it is no session (any more)."""
+        transcript = self.library.find(conversation)
+        claim = self._claim(conversation)
+        if transcript is None and claim is None:
+            return None
+        fold = transcript.fold if transcript else Fold()
+        if fold.is_sidechain:
+            return None
+        known = self._known(conversation, transcript, claim)
+        return build_row(known, self._place(known))
+
+    def list_changed_by(
+        self, conversations: Iterable[ConversationId]
+    ) -> set[ConversationId]:
+        """Return the conversations and their forks, whose rows name them."""
+        changed = set(conversations)
+        for conversation in tuple(changed):
+            changed |= self.children.get(conversation, set())
+        return changed
+
+    def list_folders(self) -> set[str]:
+        """Return the folders that transcripts and registry name."""
+        folds = (transcript.fold for transcript in self.library.transcripts.values())
+        entries = (claim.entry for claim in self.live.claims.values())
+        named = {fold.directory for fold in folds} | {it.directory for it in entries}
+        return {directory for directory in named if directory is not None}
+
+    def take_agents(self, agents: Iterable[AgentProcess]) -> set[ConversationId]:
+        """Take in which agents run; return the conversations this may change."""
+        now = datetime.now(UTC)
+        before = self._bystanders
+        self._bystanders = {
+            agent.process: before.get(agent.process)
+            or (agent, Sighting(agent.process, Liveness.UNKNOWN, now))
+            for agent in self.list_unregistered(agents)
+            if agent.age_seconds >= REGISTRY_PATIENCE_SECONDS
+        }
+        changed = {**before, **self._bystanders}
+        for process in set(before) & set(self._bystanders):
+            del changed[process]
+        return self._list_near(agent for agent, _ in changed.values())
+
+    def list_unregistered(
+        self, agents: Iterable[AgentProcess]
+    ) -> tuple[AgentProcess, ...]:
+        """Return the agents of which no registry entry tells."""
+        registered = {claim.entry.process for claim in self.live.claims.values()}
+        return unregistered(agents, registered | set(self.live.live_runs()))
+
+    def terminal_of(self, conversation: ConversationId) -> Claim | None:
+        """Return the claim of the terminal of ours that is on the conversation."""
+        live = {run.sighting.run for run in self.live.evidence(conversation).live()}
+        for path in self.live.paths_of(conversation):
+            claim = self.live.claims[path]
+            if claim.folder.terminal_id is not None and claim.entry.process in live:
+                return claim
+        return None
+
+    def _claim(self, conversation: ConversationId) -> Claim | None:
+        """Return the newest claim on the conversation, the last one if it is gone."""
+        claim = self.live.find_claim(conversation)
+        if claim is None:
+            return self._last_claims.get(conversation)
+        self._last_claims[conversation] = claim
+        self._last_claims.move_to_end(conversation)
+        while len(self._last_claims) > UNWRITTEN_LIMIT:
+            self._last_claims.popitem(last=False)
+        return claim
+
+    def _known(
+        self,
+        conversation: ConversationId,
+        transcript: Transcript | None,
+        claim: Claim | None,
+    ) -> Known:
+        entry = claim.entry if claim else None
+        fold = transcript.fold if transcript else Fold()
+        evidence = self.live.evidence(conversation)
+        directory = self._folder(directory_of(fold, entry.directory if entry else None))
+        home = transcript.config_dir if transcript else None
+        return Known(
+            conversation_id=conversation,
+            config_dir=home or (claim.folder.config_dir if claim else Path("/")),
+            transcript=Path(transcript.stamp.path) if transcript else None,
+            fold=fold,
+            modified_at=transcript.modified_at if transcript else None,
+            entry=entry,
+            directory=directory.real_path if directory else None,
+            directory_exists=directory is not None and directory.exists,
+            processes=tuple(run.sighting.run for run in evidence.live()),
+            verdict=judge(
+                evidence,
+                bystander=self._find_bystander(conversation, directory),
+                looked_at=self.looked_at,
+            ),
+        )
+
+    def _place(self, known: Known) -> Place:
+        id_ = self.session_id(known.conversation_id)
+        claim = self.terminal_of(known.conversation_id)
+        project = self.projects.find_for(known.directory) if known.directory else None
+        return Place(
+            session_id=id_,
+            host_id=self.host_id,
+            project_id=project.id if project else None,
+            terminal_id=claim.folder.terminal_id if claim else None,
+            continued_from_id=self._continued_from(known),
+            handed_off_at=self.handed_off.get(id_),
+        )
+
+    def _continued_from(self, known: Known) -> SessionId | None:
+        parent = known.fold.parent_conversation
+        if parent is None:
+            return None
+        parent_id = ConversationId(parent)
+        self.children.setdefault(parent_id, set()).add(known.conversation_id)
+        if self.library.find(parent_id) is None:
+            return None
+        return self.session_id(parent_id)
+
+    def _folder(self, path: str | None) -> Folder | None:
+        if path is None:
+            return None
+        known = self.folders.get(path)
+        if known is None:
+            self.unknown_folders.add(path)
+            return Folder(path, exists=False)
+        return known
+
+    def _find_bystander(
+        self, conversation: ConversationId, directory: Folder | None
+    ) -> Sighting | None:
+        for agent, sighting in self._bystanders.values():
+            if directory is not None and agent.directory == directory.real_path:
+                return sighting
+            if names_conversation(agent, conversation):
+                return sighting
+        return None
+
+    def _list_near(self, agents: Iterable[AgentProcess]) -> set[ConversationId]:
+        """Return the conversations that one of *agents* may be on."""
+        agents = tuple(agents)
+        if not agents:
+            return set()
+        places = {agent.directory for agent in agents}
+        return {
+            conversation
+            for conversation in self.library.conversations() | set(self._last_claims)
+            if self._real_path(conversation) in places
+            or any(names_conversation(agent, conversation) for agent in agents)
+        }
+
+    def _real_path(self, conversation: ConversationId) -> str | None:
+        transcript = self.library.find(conversation)
+        claim = self._last_claims.get(conversation)
+        fold = transcript.fold if transcript else Fold()
+        path = directory_of(fold, claim.entry.directory if claim else None)
+        folder = self._folder(path)
+        return folder.real_path if folder else None

@@ -1,0 +1,168 @@
+"""Processes of this machine, as liveness needs them: pid and start time together."""
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from sidestage.sessions.model import Process
+
+ARGUMENTS_LIMIT_BYTES: Final = 65_536
+"""Read of a command line: an id stands in its first words."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProcess:
+    """A process that runs an agent CLI, of the same user as we."""
+
+    process: Process
+    parent_pid: int
+    directory: str | None
+    """Where it stands; None if that cannot be read."""
+    arguments: tuple[str, ...] = field(repr=False)
+    age_seconds: float
+
+
+class ProcessTable(Protocol):
+    """What is asked of the operating system. Every call blocks, briefly."""
+
+    def find_start_ticks(self, pid: int) -> str | None:
+        """Return the start time of the live process *pid*, or None if there is none.
+
+        A zombie is no live process. Raises `OSError` when it cannot be told.
+        """
+
+    def list_agents(self, programs: frozenset[str]) -> tuple[AgentProcess, ...]:
+        """Return this user's processes that run one of *programs*.
+
+        Raises `OSError` when they cannot be listed.
+        """
+
+    def open_exit(self, pid: int) -> int:
+        """Return a descriptor that becomes readable when the process ends.
+
+        The caller closes it. Raises `ProcessLookupError` when there is no such process,
+        `OSError` when there is no such descriptor to be had.
+        """
+
+    @property
+    def domain(self) -> str:
+        """The pid namespace we live in: `linux:<machine id>:pid:[<inode>]`."""
+
+    @property
+    def booted_at(self) -> datetime:
+        """When this machine started (UTC)."""
+
+
+class LinuxProcesses:
+    """The process table in `/proc` (proc(5))."""
+
+    def __init__(self) -> None:
+        self.domain: str = _read_domain()
+        self.booted_at: datetime = _read_boot_time()
+        self._ticks_per_second = os.sysconf("SC_CLK_TCK")
+        self._user = os.getuid()
+
+    def find_start_ticks(self, pid: int) -> str | None:
+        """Return the start time of the live process *pid*, or None."""
+        fields = _stat_fields(pid)
+        return None if fields is None else fields.start_ticks
+
+    def list_agents(self, programs: frozenset[str]) -> tuple[AgentProcess, ...]:
+        """Return this user's processes that run one of *programs*."""
+        found: list[AgentProcess] = []
+        uptime = _uptime_seconds()
+        with os.scandir("/proc") as entries:
+            pids = [int(entry.name) for entry in entries if entry.name.isdigit()]
+        for pid in pids:
+            agent = self._find_agent(pid, programs, uptime)
+            if agent is not None:
+                found.append(agent)
+        return tuple(found)
+
+    def open_exit(self, pid: int) -> int:
+        """Return a descriptor that becomes readable when the process ends."""
+        return os.pidfd_open(pid)
+
+    def _find_agent(
+        self, pid: int, programs: frozenset[str], uptime: float
+    ) -> AgentProcess | None:
+        folder = Path(f"/proc/{pid}")
+        try:
+            if folder.stat().st_uid != self._user:
+                return None
+            arguments = _arguments(folder)
+            if not _runs(folder, arguments, programs):
+                return None
+            fields = _stat_fields(pid)
+        except OSError:
+            return None  # it ended while we looked
+        if fields is None:
+            return None
+        return AgentProcess(
+            Process(pid, fields.start_ticks),
+            fields.parent_pid,
+            _directory(folder),
+            arguments,
+            uptime - int(fields.start_ticks) / self._ticks_per_second,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _StatFields:
+    parent_pid: int
+    start_ticks: str
+
+
+def _stat_fields(pid: int) -> _StatFields | None:
+    """Return fields of `/proc/<pid>/stat`; None if the process is gone or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field, the name in parentheses, may hold spaces and parentheses.
+    rest = text[text.rfind(b")") + 2 :].split()
+    if rest[0] in (b"Z", b"X"):
+        return None
+    return _StatFields(int(rest[1]), rest[19].decode())
+
+
+def _arguments(folder: Path) -> tuple[str, ...]:
+    with (folder / "cmdline").open("rb") as file:
+        data = file.read(ARGUMENTS_LIMIT_BYTES)
+    return tuple(os.fsdecode(word) for word in data.rstrip(b"\0").split(b"\0"))
+
+
+def _runs(folder: Path, arguments: tuple[str, ...], programs: frozenset[str]) -> bool:
+    """Tell whether a process runs a program, by its name or its first words.
+
+    A script's interpreter has the script as its first or second argument.
+    """
+    if (folder / "comm").read_text(errors="replace").rstrip("\n") in programs:
+        return True
+    return any(word.rpartition("/")[2] in programs for word in arguments[:2])
+
+
+def _directory(folder: Path) -> str | None:
+    try:
+        return os.readlink(folder / "cwd")  # noqa: PTH115 a deleted folder is no path
+    except OSError:
+        return None
+
+
+def _uptime_seconds() -> float:
+    return float(Path("/proc/uptime").read_text().split()[0])
+
+
+def _read_domain() -> str:
+    try:
+        machine = Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        machine = ""
+    return f"linux:{machine}:{os.readlink('/proc/self/ns/pid')}"  # noqa: PTH115 no path
+
+
+def _read_boot_time() -> datetime:
+    now = datetime.now(UTC).timestamp()
+    return datetime.fromtimestamp(now - _uptime_seconds(), UTC)
