@@ -2,16 +2,23 @@
 
 The host runs this file alone (`python -I -S`), so it imports the standard library only.
 Arguments: the number of a descriptor that holds the command (each part ends in a NUL:
-an argument list is readable by every user of the machine, a descriptor is not),
-`scoped` or `unscoped`, and the descriptors the command needs.
+an argument list is readable by every user of the machine, a descriptor is not), what to
+do with signals (`scoped`, `deaf`, both joined by a comma, or `-`), and the descriptors
+the command needs.
 
 Landlock's scopes (Linux 6.12, ABI 6) keep whatever runs below from signalling processes
 outside of the sandbox and from reaching abstract Unix sockets (landlock(7)). They must
 be taken before bubblewrap: its processes then belong to the same domain.
+
+`deaf` makes bubblewrap ignore what the keyboard sends. Without a PID namespace its
+outer process waits in the terminal's foreground group, and would die of the Ctrl-C that
+the program inside catches, taking the program along. The command itself must give
+these signals back to the program.
 """
 
 import ctypes
 import os
+import signal
 import sys
 from collections.abc import Iterable
 
@@ -25,6 +32,9 @@ _CREATE_RULESET_VERSION = 1
 _SCOPE_ABSTRACT_UNIX_SOCKET = 1
 _SCOPE_SIGNAL = 2
 _PR_SET_NO_NEW_PRIVS = 38
+
+KEYBOARD_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
+"""Not SIGTSTP: nothing of another group waits in this session, so it stops nobody."""
 
 _EXIT_NOT_CONFINED = 126
 """As a shell says "found, but cannot be executed"."""
@@ -100,13 +110,16 @@ def _drop_descriptors(keep: Iterable[int]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Confine this process and become the command; return only on failure."""
-    command_descriptor, scope, *kept = arguments
+    command_descriptor, signals, *kept = arguments
     keep = [int(number) for number in kept]
     try:
         command = read_command(int(command_descriptor))
         give_up_privileges()
-        if scope == "scoped":
+        if "scoped" in signals:
             confine_signals()
+        if "deaf" in signals:
+            for number in KEYBOARD_SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
         _drop_descriptors(keep)
         os.execv(command[0], command)  # noqa: S606 - no shell is wanted
     except OSError as error:
