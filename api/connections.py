@@ -1,0 +1,110 @@
+"""Every open socket and stream: how many, of whom, and how they are ended."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+from api.limits import Limits
+from sidestage.devices.model import Authenticator
+from sidestage.errors import RateLimited
+
+FULL_RETRY_MS = 5000
+"""When to come back to a full server."""
+
+
+class Connection(Protocol):
+    """A socket or stream that outlives one request."""
+
+    def revoke(self) -> None:
+        """End it: its token is not good any more."""
+
+    def restart(self) -> None:
+        """End it: the server stops, and the client should come back."""
+
+
+class Connections:
+    """Counts connections, and ends those of a revoked token."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: set[Connection] = set()
+        self._addresses: Counter[str] = Counter()
+        self._by_token: dict[str, set[Connection]] = {}
+        self._uninitialised = 0
+        self._is_stopping = False
+        self._all_closed = asyncio.Event()
+        self._all_closed.set()
+
+    def __len__(self) -> int:
+        """Return how many are open."""
+        return len(self._open)
+
+    @contextmanager
+    def opened(self, connection: Connection, address: str | None) -> Iterator[None]:
+        """Count *connection* while the block runs; raises `RateLimited` when full."""
+        where = address or ""
+        if (
+            self._is_stopping
+            or len(self._open) >= self._limits.connections
+            or self._addresses[where] >= self._limits.connections_per_address
+        ):
+            raise RateLimited(
+                "Too many connections are open.", retry_after_ms=FULL_RETRY_MS
+            )
+        self._open.add(connection)
+        self._all_closed.clear()
+        self._addresses[where] += 1
+        try:
+            yield
+        finally:
+            self._open.discard(connection)
+            if not self._open:
+                self._all_closed.set()
+            self._addresses[where] -= 1
+            if not self._addresses[where]:
+                del self._addresses[where]
+
+    @contextmanager
+    def uninitialised(self) -> Iterator[None]:
+        """Count a socket without a token yet; raises `RateLimited` when too many."""
+        if self._uninitialised >= self._limits.uninitialised:
+            raise RateLimited(
+                "Too many connections wait for a token.", retry_after_ms=FULL_RETRY_MS
+            )
+        self._uninitialised += 1
+        try:
+            yield
+        finally:
+            self._uninitialised -= 1
+
+    @contextmanager
+    def of_token(self, connection: Connection, token_id: str | None) -> Iterator[None]:
+        """Tie *connection* to its token while the block runs."""
+        if token_id is None:
+            yield
+            return
+        tied = self._by_token.setdefault(token_id, set())
+        tied.add(connection)
+        try:
+            yield
+        finally:
+            tied.discard(connection)
+            if not tied:
+                self._by_token.pop(token_id, None)
+
+    async def watch(self, authenticator: Authenticator) -> None:
+        """End the connections of each token that is revoked or expires."""
+        async for token_id in authenticator.watch_revocations():
+            for connection in tuple(self._by_token.get(token_id, ())):
+                connection.revoke()
+
+    async def stop(self, *, patience_seconds: float) -> None:
+        """Tell every connection that the server restarts, and wait for them to end."""
+        self._is_stopping = True
+        for connection in tuple(self._open):
+            connection.restart()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_seconds):
+                await self._all_closed.wait()

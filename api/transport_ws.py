@@ -1,0 +1,380 @@
+"""GraphQL over WebSocket: the subprotocol `graphql-transport-ws`, and no other.
+
+https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md
+Close codes: 4400 bad message · 4401 log in again · 4406 another subprotocol ·
+4408 no `connection_init` in time · 4409 id in use · 4429 second `connection_init` ·
+1009 message too long · 1012 the server restarts · 1013 come back later · 4500 a bug.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import MutableMapping
+from contextlib import ExitStack, aclosing, suppress
+from typing import Any, Final
+
+import orjson
+
+from api.broadcast import Broadcast
+from api.connections import Connections
+from api.errors import shown_error
+from api.guard import LOCAL_PRINCIPAL, Receive, Scope, Send
+from api.limits import Limits
+from api.operations import Admitted, Operations, Refused, is_subscription
+from api.requests import authenticate, check_client, parse_request
+from resolvers.parts import Parts
+from sidestage.devices.model import Principal
+from sidestage.errors import (
+    ClientTooOld,
+    InvalidInput,
+    RateLimited,
+    SubscriptionLimitReached,
+    Unauthenticated,
+)
+
+log = logging.getLogger(__name__)
+
+SUBPROTOCOL: Final = "graphql-transport-ws"
+ID_LIMIT_CHARACTERS: Final = 128
+"""Of an operation; clients send UUIDs or small numbers."""
+
+BAD_MESSAGE: Final = 4400
+LOG_IN_AGAIN: Final = 4401
+BAD_SUBPROTOCOL: Final = 4406
+INIT_TIMEOUT: Final = 4408
+ID_IN_USE: Final = 4409
+SECOND_INIT: Final = 4429
+INTERNAL: Final = 4500
+TOO_LONG: Final = 1009
+RESTART: Final = 1012
+TRY_LATER: Final = 1013
+
+_PONG: Final = '{"type":"pong"}'
+_PING: Final = '{"type":"ping"}'
+
+
+class Close(Exception):
+    """Ends the connection with a close code."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class TransportWs:
+    """The ASGI endpoint: one `Socket` a connection."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        operations: Operations,
+        broadcast: Broadcast,
+        connections: Connections,
+        limits: Limits,
+    ) -> None:
+        self.parts = parts
+        self.operations = operations
+        self.broadcast = broadcast
+        self.connections = connections
+        self.limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket until it ends."""
+        await Socket(self, scope, receive, send).serve()
+
+
+class Socket:
+    """One WebSocket connection and the operations that run on it."""
+
+    def __init__(
+        self, server: TransportWs, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        self._server = server
+        self._limits = server.limits
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._principal: Principal | None = None
+        self._is_initialised = False
+        self._operations: dict[str, asyncio.Task[None]] = {}
+        self._subscriptions: set[str] = set()
+        self._room = asyncio.Semaphore(self._limits.operations)
+        self._ending: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
+        self._init = asyncio.Event()
+        self._heard_at = time.monotonic()
+        self._sending = 0
+        self._progress_at = 0.0
+        self._tied = ExitStack()
+
+    def revoke(self) -> None:
+        """End it: its token is not good any more."""
+        self.end(Close(LOG_IN_AGAIN, "Unauthorized"))
+
+    def restart(self) -> None:
+        """End it: the server stops, and the client should come back."""
+        self.end(Close(RESTART, "Service restart"))
+
+    def end(self, close: Close) -> None:
+        """End the connection with that code; the first one to say so wins."""
+        if not self._ending.done():
+            self._ending.set_result(close)
+
+    async def serve(self) -> None:
+        """Serve until either side ends it; then nothing of it runs any more."""
+        await self._receive()  # websocket.connect
+        if SUBPROTOCOL not in self._scope.get("subprotocols", ()):
+            await self._send({"type": "websocket.accept"})
+            await self._say_goodbye(
+                Close(BAD_SUBPROTOCOL, "Subprotocol not acceptable")
+            )
+            return
+        await self._send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
+        client = self._scope.get("client")
+        try:
+            with self._server.connections.opened(self, client[0] if client else None):
+                await self._run()
+        except RateLimited:
+            await self._say_goodbye(Close(TRY_LATER, "Try again later"))
+
+    async def _run(self) -> None:
+        tasks = {
+            asyncio.create_task(self._read()),
+            asyncio.create_task(self._keep_alive()),
+            asyncio.create_task(self._await_init()),
+        }
+        try:
+            await asyncio.wait({self._ending})
+        finally:
+            tasks.update(self._operations.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._tied.close()
+        close = self._ending.result()
+        if close.code:
+            await self._say_goodbye(close)
+
+    async def _say_goodbye(self, close: Close) -> None:
+        # A peer that reads nothing would never take the frame.
+        with suppress(TimeoutError, OSError, RuntimeError):
+            async with asyncio.timeout(self._limits.close_seconds):
+                await self._send(
+                    {
+                        "type": "websocket.close",
+                        "code": close.code,
+                        "reason": close.reason,
+                    }
+                )
+
+    async def _await_init(self) -> None:
+        try:
+            with self._server.connections.uninitialised():
+                async with asyncio.timeout(self._limits.init_seconds):
+                    await self._init.wait()
+        except TimeoutError:
+            self.end(Close(INIT_TIMEOUT, "Connection initialisation timeout"))
+        except RateLimited:
+            self.end(Close(TRY_LATER, "Try again later"))
+
+    async def _keep_alive(self) -> None:
+        """Ping the peer; end the connection when it neither speaks nor reads."""
+        while True:
+            await asyncio.sleep(self._limits.ping_seconds)
+            now = time.monotonic()
+            if self._sending and now - self._progress_at > self._limits.send_seconds:
+                self.end(Close(TRY_LATER, "Nothing was read"))
+            elif now - self._heard_at > self._limits.silence_seconds:
+                self.end(Close(TRY_LATER, "Nothing was heard"))
+            elif self._is_initialised and not self._sending:
+                await self._send_text(_PING)
+
+    async def _send_text(self, text: str) -> None:
+        """Send a frame; waits while the peer's buffers are full."""
+        if not self._sending:
+            self._progress_at = time.monotonic()
+        self._sending += 1
+        try:
+            await self._send({"type": "websocket.send", "text": text})
+        except (OSError, RuntimeError):
+            # The peer is gone: the server says so by either.
+            self.end(Close(0, ""))
+        finally:
+            self._sending -= 1
+            self._progress_at = time.monotonic()
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                await self._take(self._parse(await self._hear()))
+        except Close as close:
+            self.end(close)
+        except Exception:
+            log.exception("A WebSocket's reader failed")
+            self.end(Close(INTERNAL, "Internal server error"))
+
+    async def _hear(self) -> MutableMapping[str, Any]:
+        message = await self._receive()
+        if message["type"] == "websocket.disconnect":
+            raise Close(0, "")
+        self._heard_at = time.monotonic()
+        return message
+
+    def _parse(self, message: MutableMapping[str, Any]) -> dict[str, Any]:
+        text = message.get("text")
+        if text is None:
+            raise Close(BAD_MESSAGE, "Text frames only")
+        if len(text) > self._limits.body_bytes:
+            raise Close(TOO_LONG, "Message too long")
+        try:
+            value = orjson.loads(text)
+        except (orjson.JSONDecodeError, UnicodeEncodeError) as error:
+            raise Close(BAD_MESSAGE, "Invalid JSON") from error
+        if not isinstance(value, dict):
+            raise Close(BAD_MESSAGE, "A message is an object")
+        return value
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        kind = message.get("type")
+        if self._principal and not self._is_current(self._principal):
+            raise Close(LOG_IN_AGAIN, "Unauthorized")
+        if kind == "connection_init":
+            await self._initialise(message.get("payload"))
+        elif kind == "ping":
+            await self._send_text(_PONG)
+        elif kind == "subscribe":
+            await self._subscribe(message)
+        elif kind == "complete":
+            self._complete(message.get("id"))
+        elif kind != "pong":
+            raise Close(BAD_MESSAGE, "Unknown message type")
+
+    def _is_current(self, principal: Principal) -> bool:
+        if principal.token_id is None:
+            return True
+        return self._server.parts.authenticator.is_current(principal)
+
+    async def _initialise(self, payload: object) -> None:
+        if self._is_initialised:
+            raise Close(SECOND_INIT, "Too many initialisation requests")
+        self._is_initialised = True
+        values = payload if isinstance(payload, dict) else {}
+        self._principal = await self._log_in(values)
+        self._tied.enter_context(
+            self._server.connections.of_token(self, self._principal.token_id)
+        )
+        # It may have been revoked between the look-up and the tie.
+        if not self._is_current(self._principal):
+            raise Close(LOG_IN_AGAIN, "Unauthorized")
+        self._init.set()
+        await self._send_text('{"type":"connection_ack"}')
+
+    async def _log_in(self, values: dict[str, Any]) -> Principal:
+        local = self._scope.get("extensions", {}).get(LOCAL_PRINCIPAL)
+        if isinstance(local, Principal):
+            return local
+        token, client = values.get("token"), values.get("client")
+        parts, peer = self._server.parts, self._scope.get("client")
+        try:
+            check_client(
+                client if isinstance(client, str) else None, parts.server.oldest_client
+            )
+            # An empty token is refused; none would be the anonymous caller, who has
+            # nothing to follow.
+            return await authenticate(
+                parts.authenticator,
+                token if isinstance(token, str) else "",
+                address=peer[0] if peer else None,
+            )
+        except ClientTooOld as error:
+            raise Close(BAD_MESSAGE, error.code.value) from error
+        except RateLimited as error:
+            raise Close(TRY_LATER, error.code.value) from error
+        except Unauthenticated as error:
+            raise Close(LOG_IN_AGAIN, "Unauthorized") from error
+
+    async def _subscribe(self, message: dict[str, Any]) -> None:
+        if self._principal is None:
+            raise Close(LOG_IN_AGAIN, "Unauthorized")
+        id_ = message.get("id")
+        if not isinstance(id_, str) or not 0 < len(id_) <= ID_LIMIT_CHARACTERS:
+            raise Close(BAD_MESSAGE, "An operation needs an id")
+        if id_ in self._operations:
+            raise Close(ID_IN_USE, f"Subscriber for {id_} already exists"[:100])
+        try:
+            admitted = self._admit(message.get("payload"), self._principal)
+        except Refused as refused:
+            await self._send_errors(id_, refused.answer.errors)
+            return
+        # A query waits for room; reading goes on once one of them is done.
+        await self._room.acquire()
+        task = asyncio.create_task(self._operate(id_, admitted))
+        self._operations[id_] = task
+        task.add_done_callback(lambda _: self._forget(id_, task))
+
+    def _admit(self, payload: object, principal: Principal) -> Admitted:
+        try:
+            request = parse_request(payload)
+        except InvalidInput as error:
+            raise Close(BAD_MESSAGE, str(error)) from error
+        return self._server.operations.admit(request, principal)
+
+    def _forget(self, id_: str, task: asyncio.Task[None]) -> None:
+        self._room.release()
+        self._subscriptions.discard(id_)
+        if self._operations.get(id_) is task:
+            del self._operations[id_]
+
+    def _complete(self, id_: object) -> None:
+        task = self._operations.pop(id_, None) if isinstance(id_, str) else None
+        if task:
+            task.cancel()
+
+    async def _operate(self, id_: str, admitted: Admitted) -> None:
+        try:
+            if is_subscription(admitted):
+                await self._stream(id_, admitted)
+            else:
+                await self._answer(id_, admitted)
+        except Refused as refused:
+            await self._send_errors(id_, refused.answer.errors)
+        except Exception:
+            log.exception("An operation on a WebSocket failed")
+            self.end(Close(INTERNAL, "Internal server error"))
+
+    async def _answer(self, id_: str, admitted: Admitted) -> None:
+        answer = await self._server.operations.execute(admitted)
+        if not answer.was_executed:
+            await self._send_errors(id_, answer.errors)
+            return
+        await self._send_next(_head(id_), orjson.dumps(answer.body))
+        await self._send_complete(id_)
+
+    async def _stream(self, id_: str, admitted: Admitted) -> None:
+        if len(self._subscriptions) >= self._limits.subscriptions:
+            error = SubscriptionLimitReached(
+                f"At most {self._limits.subscriptions} subscriptions on a connection."
+            )
+            await self._send_errors(id_, [shown_error(error)])
+            return
+        self._subscriptions.add(id_)
+        head = _head(id_)
+        async with aclosing(self._server.broadcast.follow(admitted)) as payloads:
+            async for payload in payloads:
+                await self._send_next(head, payload)
+        await self._send_complete(id_)
+
+    async def _send_next(self, head: bytes, payload: bytes) -> None:
+        await self._send_text((head + payload + b"}").decode())
+
+    async def _send_complete(self, id_: str) -> None:
+        await self._send_text(orjson.dumps({"id": id_, "type": "complete"}).decode())
+
+    async def _send_errors(self, id_: str, errors: list[dict[str, Any]]) -> None:
+        message = {"id": id_, "type": "error", "payload": errors}
+        await self._send_text(orjson.dumps(message).decode())
+
+
+def _head(id_: str) -> bytes:
+    """Return the part of a `next` frame before the payload, which all members share."""
+    return b'{"id":' + orjson.dumps(id_) + b',"type":"next","payload":'

@@ -1,0 +1,190 @@
+"""The domain's enums as GraphQL shows them: every value described for a stranger."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+import strawberry
+
+from resolvers.error_texts import ERROR_CODES
+from resolvers.paging_order import ORDERS, SessionOrder
+from sidestage.audit import AuditOutcome
+from sidestage.errors import ErrorCode, SidestageError
+from sidestage.feeds import FeedKind
+from sidestage.sessions.board import UsageBucket
+from sidestage.sessions.model import (
+    AgentKind,
+    EvidenceSource,
+    MessageRole,
+    SessionState,
+    WaitingKind,
+)
+from sidestage.terminals.desk import TicketMode
+from sidestage.terminals.model import TerminalState
+
+OPEN: Final = "The enum is open: treat an unknown value as UNKNOWN."
+
+
+class SessionCountGroup(StrEnum):
+    """By what sessions are counted."""
+
+    STATE = "STATE"
+    PROJECT = "PROJECT"
+    AGENT = "AGENT"
+
+
+class ContentMode(StrEnum):
+    """Whether content fields travel in clear."""
+
+    CLEAR = "CLEAR"
+
+
+class HealthStatus(StrEnum):
+    """How well the server is."""
+
+    OK = "OK"
+    DEGRADED = "DEGRADED"
+
+
+def told_by_class(code: str) -> str | None:
+    """Return the first line of the error class with that code, or None."""
+    for error in SidestageError.__subclasses__():
+        if error.code.value == code and error.__doc__:
+            return error.__doc__.partition("\n")[0]
+    return None
+
+
+def describe(cls: type[StrEnum], text: str, values: Mapping[Any, str]) -> None:
+    """Make *cls* a GraphQL enum with that text and one text a value."""
+    strawberry.enum(cls, description=f"{text} {OPEN}")
+    definition: Any = cls.__dict__["__strawberry_definition__"]
+    for value in definition.values:
+        # A code that was just added is told by its error's docstring meanwhile.
+        value.description = values.get(cls[value.name]) or told_by_class(value.name)
+
+
+describe(
+    ErrorCode,
+    "What went wrong, for programs. The sentence beside it is for people.",
+    ERROR_CODES,
+)
+describe(SessionOrder, "How a list of sessions is ordered.", ORDERS)
+describe(
+    AgentKind,
+    "Which agent program a session belongs to.",
+    {
+        AgentKind.CLAUDE_CODE: "Anthropic's Claude Code.",
+        AgentKind.CODEX: "OpenAI's Codex.",
+        AgentKind.UNKNOWN: "An agent this version does not know.",
+    },
+)
+describe(
+    SessionState,
+    "What a session does, as far as it can be known.",
+    {
+        SessionState.RUNNING: "The agent is working.",
+        SessionState.ASKING: "The agent waits for a person: see `waitingFor`.",
+        SessionState.IDLE: "The agent's turn ended; its process waits for a prompt.",
+        SessionState.ENDED: "No process of the session exists any more.",
+        SessionState.UNKNOWN: "It cannot be told; never a guess.",
+    },
+)
+describe(
+    EvidenceSource,
+    "Where a piece of evidence about a session came from.",
+    {
+        EvidenceSource.PROCESS: "The process table.",
+        EvidenceSource.REGISTRY: "The agent program's own register of its processes.",
+        EvidenceSource.TRANSCRIPT: "The conversation's file.",
+        EvidenceSource.HOOK: "A hook that the agent program ran.",
+        EvidenceSource.TERMINAL: "A terminal that Sidestage runs.",
+    },
+)
+describe(
+    WaitingKind,
+    "What an asking session waits for.",
+    {
+        WaitingKind.PERMISSION: "Leave to use a tool.",
+        WaitingKind.QUESTION: "An answer to a question.",
+        WaitingKind.PLAN: "Approval of a plan.",
+        WaitingKind.DIALOG: "Some dialog on its screen.",
+        WaitingKind.UNKNOWN: "Something this version cannot name.",
+    },
+)
+describe(
+    MessageRole,
+    "Who said a message.",
+    {
+        MessageRole.USER: "The person.",
+        MessageRole.ASSISTANT: "The agent.",
+    },
+)
+describe(
+    UsageBucket,
+    "How wide a point of `usage` is.",
+    {
+        UsageBucket.HOUR: "One hour of UTC.",
+        UsageBucket.DAY: "One day of UTC.",
+    },
+)
+describe(
+    SessionCountGroup,
+    "By what sessions are counted.",
+    {
+        SessionCountGroup.STATE: "By what they do.",
+        SessionCountGroup.PROJECT: "By the registered project they belong to.",
+        SessionCountGroup.AGENT: "By the agent program.",
+    },
+)
+describe(
+    TerminalState,
+    "What became of a terminal.",
+    {
+        TerminalState.RUNNING: "Its program runs.",
+        TerminalState.EXITED: "Its program ended; see `exitStatus`.",
+        TerminalState.LOST: "Its host went away; only its last screen remains.",
+    },
+)
+describe(
+    TicketMode,
+    "What a terminal's ticket admits to.",
+    {
+        TicketMode.CONTROL: "See the screen, type, set the size. Needs `TERMINAL`.",
+        TicketMode.VIEW: "See the screen. Needs `READ`.",
+    },
+)
+describe(
+    AuditOutcome,
+    "How an audited action ended.",
+    {
+        AuditOutcome.DONE: "It was done.",
+        AuditOutcome.REFUSED: "It was refused; nothing happened.",
+        AuditOutcome.FAILED: "It was tried and failed.",
+    },
+)
+describe(
+    FeedKind,
+    "What a feed's message is.",
+    {
+        FeedKind.SNAPSHOT: (
+            "A part of the current rows. More parts follow while `more` is true; rows "
+            "you hold that were in none of them are gone."
+        ),
+        FeedKind.DELTA: "What changed: rows to put or replace, and rows to forget.",
+        FeedKind.HEARTBEAT: "Nothing changed; the feed is alive. Keep its cursor.",
+        FeedKind.RESET: "Forget every row of this feed; a SNAPSHOT follows.",
+    },
+)
+describe(
+    ContentMode,
+    "Whether fields marked `@content` travel in clear.",
+    {ContentMode.CLEAR: "They do, protected by TLS, tokens and scopes."},
+)
+describe(
+    HealthStatus,
+    "How well the server is.",
+    {
+        HealthStatus.OK: "Everything works.",
+        HealthStatus.DEGRADED: "Something does not work fully: see `notes`.",
+    },
+)

@@ -1,0 +1,207 @@
+"""The whole schema: roots, scalars, and the types that only interfaces name."""
+
+from typing import Annotated, Any, Final
+
+import strawberry
+from graphql import GraphQLSchema
+from strawberry.printer import print_schema
+from strawberry.schema.config import StrawberryConfig
+
+from resolvers import (
+    feeds,
+    project_mutations,
+    terminal_mutations,
+    user_errors,
+)
+from resolvers.audit import AuditEntryConnection, list_audit_entries
+from resolvers.content import plain
+from resolvers.context import Info
+from resolvers.node import Node, find_node, find_nodes
+from resolvers.projects import ProjectConnection, list_projects
+from resolvers.scalars import SCALARS, Base64
+from resolvers.server import Server, this_server
+from resolvers.sessions import OutsideSessionConnection, list_sessions
+from resolvers.statistics import SessionCount, UsagePoint, count_sessions, read_usage
+from resolvers.terminals import (
+    Template,
+    TerminalConnection,
+    list_templates,
+    list_terminals,
+)
+from resolvers.transcripts import ENTRY_TYPES
+
+Id = Annotated[strawberry.ID, strawberry.argument(description="The object's id.")]
+Ids = Annotated[
+    list[strawberry.ID],
+    strawberry.argument(description="The objects' ids, 100 at most."),
+]
+
+
+async def _node(info: Info, id: Id) -> object | None:  # noqa: A002 -- the schema's name
+    return await find_node(info.context, id)
+
+
+async def _nodes(info: Info, ids: Ids) -> list[object | None]:
+    return await find_nodes(info.context, list(ids))
+
+
+@strawberry.type(description="What can be asked.")
+class Query:
+    """What can be asked."""
+
+    node = plain(
+        "The object with that id, or null.", resolver=_node, graphql_type=Node | None
+    )
+    nodes = plain(
+        "The objects with those ids, in their order; null where there is none.",
+        resolver=_nodes,
+        graphql_type=list[Node | None],
+    )
+    server = plain("This server.", resolver=this_server, graphql_type=Server)
+    outside_sessions = plain(
+        "The sessions on this host, whoever started them. A list that stays right is "
+        "`outsideSessionFeed`.",
+        resolver=list_sessions,
+        graphql_type=OutsideSessionConnection,
+    )
+    projects = plain(
+        "The registered projects, by name.",
+        resolver=list_projects,
+        graphql_type=ProjectConnection,
+    )
+    terminals = plain(
+        "The terminals of Sidestage, latest start first.",
+        resolver=list_terminals,
+        graphql_type=TerminalConnection,
+    )
+    templates = plain(
+        "What a terminal may run.",
+        resolver=list_templates,
+        graphql_type=list[Template],
+    )
+    session_counts = plain(
+        "How many sessions there are, by state, project or agent; the largest first.",
+        resolver=count_sessions,
+        graphql_type=list[SessionCount],
+    )
+    usage = plain(
+        "Tokens over time; stretches without any are left out.",
+        resolver=read_usage,
+        graphql_type=list[UsagePoint],
+    )
+    audit_log = plain(
+        "Who did what, newest first.",
+        resolver=list_audit_entries,
+        graphql_type=AuditEntryConnection,
+    )
+
+
+@strawberry.type(
+    description=(
+        "What can be done. Each answer is a union of a payload and typed errors, all "
+        "of which implement `UserError`."
+    )
+)
+class Mutation:
+    """What can be done."""
+
+    register_project = plain(
+        "Register a folder, so that terminals may be started in it.",
+        resolver=project_mutations.register_project,
+        graphql_type=project_mutations.RegisterProjectResult,
+    )
+    update_project = plain(
+        "Change a project's name, templates or protection.",
+        resolver=project_mutations.update_project,
+        graphql_type=project_mutations.UpdateProjectResult,
+    )
+    remove_project = plain(
+        "Forget a project. Its folder and its running terminals stay.",
+        resolver=project_mutations.remove_project,
+        graphql_type=project_mutations.RemoveProjectResult,
+    )
+    resume_outside_session = plain(
+        "Resume an ended session on the same conversation, in a sandboxed terminal.",
+        resolver=terminal_mutations.resume_outside_session,
+        graphql_type=terminal_mutations.ResumeOutsideSessionResult,
+    )
+    start_terminal = plain(
+        "Start a program in a project's folder.",
+        resolver=terminal_mutations.start_terminal,
+        graphql_type=terminal_mutations.StartTerminalResult,
+    )
+    rename_terminal = plain(
+        "Give a terminal another name.",
+        resolver=terminal_mutations.rename_terminal,
+        graphql_type=terminal_mutations.RenameTerminalResult,
+    )
+    resize_terminal = plain(
+        "Set a terminal's size, for every client.",
+        resolver=terminal_mutations.resize_terminal,
+        graphql_type=terminal_mutations.ResizeTerminalResult,
+    )
+    close_terminal = plain(
+        "End every process of a terminal and forget it.",
+        resolver=terminal_mutations.close_terminal,
+        graphql_type=terminal_mutations.CloseTerminalResult,
+    )
+    issue_terminal_ticket = plain(
+        "Make a ticket with which one client attaches to a terminal once.",
+        resolver=terminal_mutations.issue_terminal_ticket,
+        graphql_type=terminal_mutations.IssueTerminalTicketResult,
+    )
+
+
+@strawberry.type(
+    description=(
+        "What can be followed. Every feed begins with the current rows, goes on with "
+        "what changes, and can be resumed with the newest cursor."
+    )
+)
+class Subscription:
+    """What can be followed."""
+
+    outside_session_feed = strawberry.subscription(
+        resolver=feeds.follow_sessions, description="The sessions that match, live."
+    )
+    terminal_feed = strawberry.subscription(
+        resolver=feeds.follow_terminals, description="The terminals, live."
+    )
+    transcript_feed = strawberry.subscription(
+        resolver=feeds.follow_transcript,
+        description=(
+            "One conversation, live: its last 50 entries first, RESET when another "
+            "branch becomes the active one."
+        ),
+    )
+
+
+def build_schema(*, is_sorted: bool = False) -> strawberry.Schema:
+    """Return a fresh schema with every type in it.
+
+    A sorted one is for printing: its unions do not find their members when they run,
+    because sorting copies every type (strawberry 0.341).
+    """
+    return strawberry.Schema(
+        query=Query,
+        mutation=Mutation,
+        subscription=Subscription,
+        types=(*ENTRY_TYPES, Base64),
+        exception_handlers=user_errors.HANDLERS,
+        config=StrawberryConfig(scalar_map=SCALARS, sort_schema=is_sorted),
+    )
+
+
+STRAWBERRY: Final = build_schema()
+
+
+def core_schema() -> GraphQLSchema:
+    """Return the schema as graphql-core executes it."""
+    schema: Any = STRAWBERRY
+    core: GraphQLSchema = schema._schema
+    return core
+
+
+def print_sdl() -> str:
+    """Return the schema as text, sorted, as `schema.graphql` holds it."""
+    return print_schema(build_schema(is_sorted=True)).rstrip() + "\n"

@@ -1,0 +1,159 @@
+"""Which scope each field of the schema needs: every `Type.field` has one row.
+
+Checks hang on types and fields, not on root fields, because `node` reaches everything.
+What an operation selects is held to this table before it runs (`api/operations.py`).
+Arguments that give away more than their field are checked where they are read: the
+session filter's `text`, audit entries in `node`, a ticket's mode.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sidestage.devices.model import Scope
+
+ANONYMOUS_FIELDS: Final = frozenset(
+    {"Query.server", "Server.version", "Server.schemaVersion"}
+)
+"""All that a caller without a token may select, besides `__typename`."""
+
+DEVICE_DEPENDENT_FIELDS: Final[frozenset[str]] = frozenset()
+"""Fields whose value depends on the very device: sealed envelopes, once there are any.
+
+Subscriptions that reach one are never shared between two devices.
+"""
+
+VIEW: Final = """
+Query: node nodes server sessionCounts usage outsideSessions projects terminals
+  templates
+Subscription: outsideSessionFeed terminalFeed
+Node: id
+PageInfo: hasNextPage hasPreviousPage startCursor endCursor
+OutsideSessionConnection: edges nodes pageInfo
+OutsideSessionEdge: cursor node
+ProjectConnection: edges nodes pageInfo
+ProjectEdge: cursor node
+TerminalConnection: edges nodes pageInfo
+TerminalEdge: cursor node
+Host: id name
+Project: id name path readOnly createdAt host templates
+Template: id title description agent available
+Terminal: id name directory title state cols rows exitStatus endReason startedAt
+  endedAt lastOutputAt lastInputAt bellAt readOnly attachedClients sandbox host
+  template project session
+Sandbox: enabled kind signalsConfined projectWritable
+OutsideSession: id agent name directory currentDirectory gitBranch state stateSince
+  stateEvidence waitingFor startedAt lastActivityAt endedAt model permissionMode
+  agentVersion usage conflict handedOffAt host project terminal resume continuedFrom
+  continuations
+StateEvidence: source observedAt
+WaitingFor: kind label toolName since
+TokenUsage: inputTokens outputTokens cacheCreationTokens cacheReadTokens
+SessionConflict: since message
+ResumeAvailability: available refusal
+ResumeRefusal: code message
+SessionCount: count state agent project
+UsagePoint: start usage messages
+Server: version schemaVersion host health urls contentMode oldestClient capabilities
+Health: status ready notes counters
+HealthCounter: name value
+FeedMessage: cursor kind removedIds more at
+OutsideSessionFeedMessage: cursor kind removedIds more at upserts
+TerminalFeedMessage: cursor kind removedIds more at upserts
+RegisterProjectPayload: project
+UpdateProjectPayload: project
+RemoveProjectPayload: project
+ResumeOutsideSessionPayload: terminal
+StartTerminalPayload: terminal
+RenameTerminalPayload: terminal
+ResizeTerminalPayload: terminal
+CloseTerminalPayload: terminal
+UserError: code message
+InvalidInput: code message
+OutsideSessionNotFound: code message
+OutsideSessionResumed: code message terminal
+OutsideResumeBusy: code message
+OutsideSessionLive: code message
+OutsideResumeUnavailable: code message
+ConversationTaken: code message
+IdempotencyKeyReused: code message
+TemplateNotFound: code message
+TemplateNotAllowed: code message
+SandboxUnavailable: code message
+AgentNotFound: code message
+TerminalLimitReached: code message
+TerminalNotFound: code message
+TerminalNotRunning: code message
+HostUnavailable: code message
+StartFailed: code message
+ProjectNotFound: code message
+ProjectExists: code message
+ProjectTooWide: code message
+ProjectFolderMissing: code message
+ProjectChanged: code message
+ProjectLimitReached: code message
+"""
+
+# A ticket shows the screen, whatever else its mode admits to: it needs READ too.
+READ: Final = """
+Subscription: transcriptFeed
+Terminal: screen
+OutsideSession: lastMessage transcript
+MessagePreview: role text at
+TranscriptConnection: edges nodes pageInfo branchId branches totalCount skippedLines
+TranscriptEntryEdge: cursor node
+TranscriptBranch: id isActive entries lastAt preview
+TranscriptText: text truncated
+ToolCall: id name inputJson
+ToolResult: callId isError denied
+TranscriptEntry: id order at body
+PromptEntry: id order at body
+MessageEntry: id order at body model
+ThinkingEntry: id order at body model
+ToolCallEntry: id order at body model toolCall
+ToolResultEntry: id order at body toolResult
+CompactionEntry: id order at body
+InterruptionEntry: id order at body
+CommandEntry: id order at body
+NoticeEntry: id order at body
+OpaqueEntry: id order at body recordType
+TranscriptFeedMessage: cursor kind removedIds more at upserts
+Mutation: issueTerminalTicket
+ResumeOutsideSessionPayload: ticket
+StartTerminalPayload: ticket
+IssueTerminalTicketPayload: ticket
+TerminalTicket: secret mode expiresAt socketPath
+"""
+
+TERMINAL: Final = """
+Mutation: resumeOutsideSession startTerminal renameTerminal resizeTerminal closeTerminal
+"""
+
+ADMIN: Final = """
+Query: auditLog
+Mutation: registerProject updateProject removeProject
+AuditEntryConnection: edges nodes pageInfo
+AuditEntryEdge: cursor node
+AuditEntry: id seq at actor action targetId outcome address code detail hash
+"""
+
+
+def _rows(table: str, scope: Scope) -> Iterator[tuple[str, Scope]]:
+    type_name = ""
+    for word in table.split():
+        if word.endswith(":"):
+            type_name = word[:-1]
+        else:
+            yield f"{type_name}.{word}", scope
+
+
+def _read_tables() -> Mapping[str, Scope]:
+    tables = (
+        (VIEW, Scope.VIEW),
+        (READ, Scope.READ),
+        (TERMINAL, Scope.TERMINAL),
+        (ADMIN, Scope.ADMIN),
+    )
+    return dict(row for table, scope in tables for row in _rows(table, scope))
+
+
+SCOPES: Final = _read_tables()

@@ -1,0 +1,213 @@
+"""The typed errors of mutations, and the one table from our errors to them.
+
+A mutation's result is a union of its payload and the errors it names. An error that its
+union does not name becomes a top-level error with the same code.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import strawberry
+from strawberry.types.field import StrawberryField
+
+from resolvers.content import plain
+from resolvers.context import Info
+from resolvers.terminals import Terminal
+from sidestage import errors
+from sidestage.errors import ErrorCode, SidestageError
+from sidestage.ids import TerminalId
+from sidestage.terminals import model
+
+
+@strawberry.interface(
+    description=(
+        "What every typed error has. Select `... on UserError { code message }` in "
+        "each mutation, and errors that come later are still shown."
+    )
+)
+class UserError:
+    """What every typed error has."""
+
+    code: ErrorCode = plain("What went wrong, for programs.")
+    message: str = plain("What went wrong, as a sentence for people.")
+
+
+def _error(description: str) -> Callable[[type], Any]:
+    return strawberry.type(description=description)
+
+
+@_error("A value has the wrong form; nothing was done.")
+class InvalidInput(UserError):
+    """A value has the wrong form."""
+
+
+@_error("No session with that id is in the current list.")
+class OutsideSessionNotFound(UserError):
+    """No session with that id is in the current list."""
+
+
+def _terminal(
+    info: Info, root: strawberry.Parent["OutsideSessionResumed"]
+) -> model.Terminal | None:
+    return info.context.parts.terminals.feed.get(root.terminal_id)
+
+
+@_error("The session is open in a terminal of Sidestage's already.")
+class OutsideSessionResumed(UserError):
+    """The session is open in a terminal of Sidestage's already."""
+
+    terminal_id: strawberry.Private[TerminalId]
+    terminal = strawberry.field(
+        resolver=_terminal,
+        graphql_type=Terminal | None,
+        description="That terminal: attach to it in place of resuming.",
+    )
+
+
+@_error("The session is being resumed, or an agent is just starting in its folder.")
+class OutsideResumeBusy(UserError):
+    """The session is being resumed, or an agent is just starting there."""
+
+
+@_error("The session's own process still runs.")
+class OutsideSessionLive(UserError):
+    """The session's own process still runs."""
+
+
+@_error("The session cannot be resumed; the message says why.")
+class OutsideResumeUnavailable(UserError):
+    """The session cannot be resumed."""
+
+
+@_error("Someone opened the conversation at the keyboard at the same moment.")
+class ConversationTaken(UserError):
+    """Someone opened the conversation at the keyboard."""
+
+
+@_error("The idempotency key came before, with another input.")
+class IdempotencyKeyReused(UserError):
+    """The idempotency key came before, with another input."""
+
+
+@_error("No template has that id.")
+class TemplateNotFound(UserError):
+    """No template has that id."""
+
+
+@_error("The project does not allow that template.")
+class TemplateNotAllowed(UserError):
+    """The project does not allow that template."""
+
+
+@_error("The sandbox cannot be set up; the message says what to install or change.")
+class SandboxUnavailable(UserError):
+    """The sandbox cannot be set up."""
+
+
+@_error("The template's program is not installed on the host.")
+class AgentNotFound(UserError):
+    """The template's program is not installed."""
+
+
+@_error("As many terminals run as the settings allow; close one first.")
+class TerminalLimitReached(UserError):
+    """As many terminals run as the settings allow."""
+
+
+@_error("No terminal has that id.")
+class TerminalNotFound(UserError):
+    """No terminal has that id."""
+
+
+@_error("The terminal's program has ended.")
+class TerminalNotRunning(UserError):
+    """The terminal's program has ended."""
+
+
+@_error("The process that runs terminals does not answer; try again.")
+class HostUnavailable(UserError):
+    """The process that runs terminals does not answer."""
+
+
+@_error("The program could not be started; nothing runs.")
+class StartFailed(UserError):
+    """The program could not be started."""
+
+
+@_error("No project has that id.")
+class ProjectNotFound(UserError):
+    """No project has that id."""
+
+
+@_error("The folder is registered already.")
+class ProjectExists(UserError):
+    """The folder is registered already."""
+
+
+@_error("The folder holds more than one project may.")
+class ProjectTooWide(UserError):
+    """The folder holds more than one project may."""
+
+
+@_error("There is no such folder on the host.")
+class ProjectFolderMissing(UserError):
+    """There is no such folder."""
+
+
+@_error("Another folder stands where the project was registered.")
+class ProjectChanged(UserError):
+    """Another folder stands where the project was registered."""
+
+
+@_error("As many projects are registered as are allowed.")
+class ProjectLimitReached(UserError):
+    """As many projects are registered as are allowed."""
+
+
+TABLE: Final[dict[type[SidestageError], type]] = {
+    errors.InvalidInput: InvalidInput,
+    errors.OutsideSessionNotFound: OutsideSessionNotFound,
+    errors.OutsideSessionResumed: OutsideSessionResumed,
+    errors.OutsideResumeBusy: OutsideResumeBusy,
+    errors.OutsideSessionLive: OutsideSessionLive,
+    errors.OutsideResumeUnavailable: OutsideResumeUnavailable,
+    errors.ConversationTaken: ConversationTaken,
+    errors.IdempotencyKeyReused: IdempotencyKeyReused,
+    errors.TemplateNotFound: TemplateNotFound,
+    errors.TemplateNotAllowed: TemplateNotAllowed,
+    errors.SandboxUnavailable: SandboxUnavailable,
+    errors.AgentNotFound: AgentNotFound,
+    errors.TerminalLimitReached: TerminalLimitReached,
+    errors.TerminalNotFound: TerminalNotFound,
+    errors.TerminalNotRunning: TerminalNotRunning,
+    errors.HostUnavailable: HostUnavailable,
+    errors.StartFailed: StartFailed,
+    errors.ProjectNotFound: ProjectNotFound,
+    errors.ProjectExists: ProjectExists,
+    errors.ProjectTooWide: ProjectTooWide,
+    errors.ProjectFolderMissing: ProjectFolderMissing,
+    errors.ProjectChanged: ProjectChanged,
+    errors.ProjectLimitReached: ProjectLimitReached,
+}
+
+
+@dataclass(frozen=True)
+class TypedError:
+    """Turns one class of our errors into its GraphQL type, for strawberry."""
+
+    exception_type: type[SidestageError]
+    error_type: type
+
+    def handle(
+        self, exception: SidestageError, *, field: StrawberryField, info: Info
+    ) -> object:
+        """Return the GraphQL value of *exception*."""
+        del field, info
+        values = {"code": exception.code, "message": str(exception)}
+        if isinstance(exception, errors.OutsideSessionResumed):
+            values["terminal_id"] = exception.terminal_id
+        return self.error_type(**values)
+
+
+HANDLERS: Final = tuple(TypedError(raised, shown) for raised, shown in TABLE.items())
