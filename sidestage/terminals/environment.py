@@ -83,7 +83,7 @@ def child_environment(
     *passed* names what the owner lets through besides, exactly; it cannot name what
     tells a child that it is nested. *added* is set last.
     """
-    further = frozenset(passed) - _NESTING
+    further = {name for name in passed if not _nests(name)}
     child = {
         name: value for name, value in parent.items() if name in further or passes(name)
     }

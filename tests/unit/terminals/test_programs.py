@@ -1,0 +1,76 @@
+"""Which folders of the home a sandbox shows for its programs."""
+
+from pathlib import Path
+
+import pytest
+
+from sidestage.terminals.programs import find_program_dirs, install_folder
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return (tmp_path / "home").resolve()
+
+
+def put_program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_native_installer_s_link_shows_both_its_folders(home: Path) -> None:
+    real = put_program(home / ".local/share/claude/versions/2.1")
+    link = home / ".local/bin/claude"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+    assert find_program_dirs(["claude"], path=str(link.parent), home=home) == (
+        link.parent,
+        real.parent,
+    )
+
+
+def test_a_package_of_npm_shows_the_outermost_node_modules(home: Path) -> None:
+    prefix = home / ".nvm/versions/node/v22"
+    real = put_program(prefix / "lib/node_modules/@a/code/node_modules/b/bin/claude")
+    put_program(prefix / "bin/node")
+    (prefix / "bin/claude").symlink_to(Path("..") / real.relative_to(prefix))
+    found = find_program_dirs(["claude", "node"], path=str(prefix / "bin"), home=home)
+    assert prefix / "bin" in found
+    assert prefix / "lib/node_modules" in found
+
+
+def test_a_chain_of_links_is_shown_step_by_step(home: Path) -> None:
+    real = put_program(home / "tools/real/run")
+    middle = home / "tools/middle/run"
+    first = home / "tools/first/run"
+    for link, target in ((middle, real), (first, middle)):
+        link.parent.mkdir(parents=True)
+        link.symlink_to(target)
+    found = find_program_dirs(["run"], path=str(first.parent), home=home)
+    assert set(found) == {first.parent, middle.parent, real.parent}
+
+
+def test_programs_outside_the_home_and_absent_ones_need_no_folder(home: Path) -> None:
+    assert find_program_dirs(["sh", "no-such"], path="/usr/bin:/bin", home=home) == ()
+
+
+@pytest.mark.parametrize("where", [".", ".ssh"])
+def test_neither_the_home_nor_a_hidden_folder_of_it_is_shown_for_a_program(
+    home: Path, where: str
+) -> None:
+    program = put_program(home / where / "tool")
+    assert find_program_dirs(["tool"], path=str(program.parent), home=home) == ()
+
+
+def test_what_the_owner_lists_is_shown_if_it_is_there(home: Path) -> None:
+    (home / ".cargo").mkdir()
+    listed = [home / ".cargo", home / "absent"]
+    assert find_program_dirs([], path="", home=home, listed=listed) == (
+        home / ".cargo",
+    )
+
+
+def test_any_other_program_is_installed_where_it_lies() -> None:
+    assert install_folder(Path("/opt/tool/bin/run")) == Path("/opt/tool/bin")
