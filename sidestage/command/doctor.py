@@ -31,7 +31,7 @@ DISK_WANTED_BYTES: Final = 100 * 1024 * 1024
 WATCHES_WANTED: Final = 8_192
 """inotify watches: one a folder of sessions, and other programs need theirs."""
 
-_HEALTH: Final = "{ server { health { ok notes } } }"
+_HEALTH: Final = "{ server { health { status notes } } }"
 
 
 class Verdict(StrEnum):
@@ -196,7 +196,7 @@ def _check_server(settings: Settings) -> Finding:
             health = client.query(_HEALTH)["server"]["health"]
     except CommandFailed as error:
         return Finding("server", Verdict.WARNING, str(error))
-    if health["ok"]:
+    if health["status"] == "OK":
         return Finding("server", Verdict.OK, "It runs and is well.")
     return Finding("server", Verdict.WARNING, " ".join(health["notes"]))
 

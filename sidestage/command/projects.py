@@ -32,7 +32,7 @@ _ADD: Final = """mutation Add($input: RegisterProjectInput!) {
 _REMOVE: Final = """mutation Remove($input: RemoveProjectInput!) {
   removeProject(input: $input) {
     __typename
-    ... on RemoveProjectPayload { projectId }
+    ... on RemoveProjectPayload { project { id path } }
     ... on UserError { code message }
   }
 }"""
@@ -107,8 +107,9 @@ def run_remove(arguments: argparse.Namespace) -> int:
         data = client.query(_REMOVE, {"input": {"projectId": project_id}})
     removed = payload_of(data, "removeProject", "RemoveProjectPayload")
     if arguments.json:
-        return _print_json({"projectId": removed["projectId"]})
-    sys.stdout.write("The project is forgotten; its folder stays.\n")
+        return _print_json(removed["project"])
+    path = removed["project"]["path"]
+    sys.stdout.write(f"{path} is no project any more; the folder stays.\n")
     return 0
 
 

@@ -19,6 +19,8 @@ from sidestage.settings import Settings
 PAGE_ROWS: Final = 100
 DEFAULT_ROWS: Final = 50
 NAME_WIDTH_CELLS: Final = 50
+SHORT_ID_CHARACTERS: Final = 8
+"""32 bits: among 10,000 sessions one pair in a hundred machines looks alike."""
 
 _FIELDS: Final = """
   id name state agent directory gitBranch model lastActivityAt
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.state:
         wanted["states"] = [state.upper() for state in arguments.state]
     if arguments.search:
-        wanted["search"] = arguments.search
+        wanted["text"] = arguments.search
     if arguments.watch:
         asyncio.run(_watch(settings, wanted, as_json=arguments.json))
         return 0
@@ -106,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         json.dump(rows, sys.stdout, ensure_ascii=False, indent=2)
         sys.stdout.write("\n")
     else:
-        _print_table(rows)
+        _print_table(rows, filtered=bool(wanted))
     return 0
 
 
@@ -142,8 +144,11 @@ async def _watch(
             console.print(Text(f"{removed}  is no longer in the list", style="dim"))
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
+def _print_table(rows: list[dict[str, Any]], *, filtered: bool) -> None:
     console = Console(highlight=False)
+    if not rows and filtered:
+        console.print("No session is like that. `sidestage sessions` lists them all.")
+        return
     if not rows:
         console.print(
             "No sessions yet. Start an agent in any terminal, say something, and look "
@@ -151,16 +156,18 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         )
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("STATE", "NAME", "FOLDER", "LAST ACTIVITY", "ID"):
-        table.add_column(title, no_wrap=True, overflow="ellipsis")
-    table.columns[-1].min_width = len(rows[0]["id"])
+    table.add_column("STATE", no_wrap=True, min_width=7)
+    table.add_column("NAME", no_wrap=True, overflow="ellipsis", max_width=40)
+    table.add_column("FOLDER", no_wrap=True, overflow="ellipsis", max_width=36)
+    table.add_column("ACTIVE", no_wrap=True, min_width=10)
+    table.add_column("ID", no_wrap=True, min_width=SHORT_ID_CHARACTERS)
     for row in rows:
         table.add_row(
             _state(row),
             Text(row["name"]),
             Text(row["directory"] or "?"),
             _age(row["lastActivityAt"]),
-            row["id"],
+            _short_id(row),
         )
     console.print(table)
 
@@ -169,7 +176,7 @@ def _line(row: Mapping[str, Any]) -> Text:
     line = Text(datetime.now().astimezone().strftime("%H:%M:%S  "), style="dim")
     line.append_text(_state(row))
     line.append(f"  {row['name'][:NAME_WIDTH_CELLS]}  ")
-    line.append(row["id"], style="dim")
+    line.append(_short_id(row), style="dim")
     return line
 
 
@@ -177,6 +184,11 @@ def _state(row: Mapping[str, Any]) -> Text:
     waiting = row["waitingFor"]
     label = row["state"] if waiting is None else f"{row['state']} {waiting['kind']}"
     return Text(label.lower(), style=_STYLES.get(row["state"], ""))
+
+
+def _short_id(row: Mapping[str, Any]) -> str:
+    # Enough to name a session with; `resume` takes the beginning of an id.
+    return str(row["id"]).removeprefix("outside:")[:SHORT_ID_CHARACTERS]
 
 
 def _age(at: str | None) -> str:

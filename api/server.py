@@ -1,0 +1,278 @@
+"""Serving: the listeners, the two uvicorn servers, and a stop that is bounded.
+
+One application answers on the network and on the control socket. A stop closes every
+socket with a code, leaves terminals running, and ends within `STOP_LIMIT_SECONDS`.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from api.app import Api, create_app
+from api.control_routes import ControlParts, control_routes
+from api.control_socket import (
+    BACKLOG_CONNECTIONS,
+    control_protocols,
+    open_control_socket,
+)
+from api.listener import open_listener
+from api.wiring import Seams, Wired, open_parts
+from resolvers.parts import Health, Parts, ServerInfo
+from sidestage import __version__
+from sidestage.errors import SettingsInvalid
+from sidestage.settings import Settings
+from sidestage.state import lock_state_folder, prepare_state_folder
+from terminal_host.gateway.socket import TerminalGateway, open_gateway
+
+MESSAGE_LIMIT_BYTES: Final = 1024 * 1024
+"""One WebSocket message; uvicorn's default of 16 MiB is for nobody here."""
+PING_SECONDS: Final = 20.0
+GRACE_SECONDS: Final = 4
+"""For answers under way, after every socket got its close code."""
+STOP_LIMIT_SECONDS: Final = 6.0
+"""With what the sockets get before (3 s), a stop ends within ten seconds."""
+STARTED_LOOK_SECONDS: Final = 0.02
+"""uvicorn tells by a flag that it listens."""
+BEST_ENGINE: Final = "ghostty"
+CAPABILITIES: Final = ("feeds", "resume", "terminals", "transcripts")
+"""What this server can do; a client hides what is not among it."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What `serve` tells its owner once it answers."""
+
+    url: str
+    settings: Settings
+    sessions: int
+    projects: int
+    as_root: bool
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to us: there are two of them."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(
+    settings: Settings,
+    *,
+    on_ready: Callable[[Ready], None],
+    seams: Seams | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises `SettingsInvalid`, `StateFolderUnsafe`; `OSError` if the address is taken.
+    """
+    check_bind(settings)
+    prepare_state_folder(settings.state_dir)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_state_folder(settings.state_dir))
+        stop = stack.enter_context(_stop_event())
+        listener = stack.enter_context(open_listener(settings.host, settings.port))
+        wired = await stack.enter_async_context(open_parts(settings, seams))
+        gateway = await stack.enter_async_context(
+            open_gateway(wired.host, wired.desk, wired.keeper)
+        )
+        await stack.enter_async_context(_dropping(gateway, wired))
+        port = listener.getsockname()[1]
+        app = _application(settings, wired, gateway, port)
+        control = open_control_socket(settings.control_socket)
+        http, websocket = control_protocols(wired.is_agent)
+        servers = (
+            (_Server(_config(app, settings, lifespan="on")), listener),
+            (
+                _Server(_config(app, settings, http=http, ws=websocket)),
+                stack.enter_context(control),
+            ),
+        )
+        await stack.enter_async_context(_answering(app, gateway, servers))
+        on_ready(_ready(settings, wired, port))
+        await stop.wait()
+        _log.info("stopping; terminals go on running")
+
+
+def check_bind(settings: Settings) -> None:
+    """Raise `SettingsInvalid` for an address beyond loopback without TLS."""
+    if is_loopback(settings.host) or settings.insecure_bind:
+        return
+    if any(urlsplit(url).scheme == "https" for url in settings.public_urls):
+        return
+    raise SettingsInvalid(
+        f"{settings.host} can be reached from other machines, and tokens would travel "
+        "in clear. Put a TLS proxy before Sidestage and name its address in "
+        "public_urls, or say insecure_bind = true."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether *host* can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _application(
+    settings: Settings, wired: Wired, gateway: TerminalGateway, port: int
+) -> Api:
+    parts = Parts(
+        sessions=wired.discovery.sessions,
+        transcripts=wired.discovery.transcripts,
+        projects=wired.projects,
+        terminals=wired.desk,
+        audit=wired.audit,
+        authenticator=wired.keeper,
+        server=ServerInfo(
+            version=__version__,
+            host_id=wired.host_id,
+            host_name=wired.host_name,
+            bound_port=lambda: port,
+            public_urls=settings.public_urls,
+            allowed_origins=settings.allowed_origins,
+            health=lambda: health_of(wired),
+            capabilities=CAPABILITIES,
+        ),
+    )
+    control = ControlParts(wired.keeper, settings.admin_token_file)
+    routes = [gateway.route, *control_routes(control)]
+    return create_app(parts, extra_routes=routes)
+
+
+def health_of(wired: Wired) -> Health:
+    """Join what the parts say of themselves."""
+    source = wired.discovery.sessions.health()
+    notes = list(source.notes)
+    if wired.host.engine is None:
+        notes.append("The terminal host does not answer; no terminal can be started.")
+    elif wired.host.engine != BEST_ENGINE:
+        notes.append(
+            f"Screens are kept by the engine {wired.host.engine!r}, which is less "
+            f"exact than {BEST_ENGINE!r}: that one cannot be loaded on this machine."
+        )
+    return Health(ok=not notes, notes=tuple(notes), counters=source.counters)
+
+
+def _config(
+    app: Api,
+    settings: Settings,
+    *,
+    lifespan: Literal["on", "off"] = "off",
+    http: Any = "httptools",  # noqa: ANN401 uvicorn takes a name or a class
+    ws: Any = "websockets-sansio",  # noqa: ANN401 the same
+) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=http,
+        ws=ws,
+        lifespan=lifespan,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        ws_max_size=MESSAGE_LIMIT_BYTES,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        # Terminal bytes gain nothing by it and lose speed; feeds share their frames.
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        backlog=BACKLOG_CONNECTIONS,
+    )
+
+
+@asynccontextmanager
+async def _answering(
+    app: Api,
+    gateway: TerminalGateway,
+    servers: Sequence[tuple[uvicorn.Server, socket.socket]],
+) -> AsyncGenerator[None]:
+    """Answer on both sockets until the block ends; then close what is open."""
+    tasks = [asyncio.create_task(server.serve([each])) for server, each in servers]
+    try:
+        while not all(server.started for server, _ in servers):
+            await asyncio.wait(
+                tasks, timeout=STARTED_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in tasks:
+                if task.done():
+                    task.result()  # raises what kept it from starting
+        yield
+    finally:
+        await gateway.close()
+        await app.close_connections()
+        for server, _ in servers:
+            server.should_exit = True
+        _, late = await asyncio.wait(tasks, timeout=STOP_LIMIT_SECONDS)
+        for task in late:
+            task.cancel()
+
+
+@asynccontextmanager
+async def _dropping(gateway: TerminalGateway, wired: Wired) -> AsyncGenerator[None]:
+    """End the terminal clients of each token that is revoked."""
+
+    async def drop() -> None:
+        async for token_id in wired.keeper.watch_revocations():
+            gateway.drop(token_id=token_id)
+
+    task = asyncio.create_task(drop())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@contextmanager
+def _stop_event() -> Generator[asyncio.Event]:
+    """Give an event that SIGINT and SIGTERM set; a second SIGINT ends at once."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def ask_to_stop() -> None:
+        stop.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ask_to_stop)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _ready(settings: Settings, wired: Wired, port: int) -> Ready:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return Ready(
+        url=f"http://{host}:{port}",
+        settings=settings,
+        sessions=len(wired.discovery.sessions.feed.values()),
+        projects=len(wired.projects.feed.values()),
+        as_root=os.geteuid() == 0,
+    )

@@ -1,0 +1,127 @@
+"""`sidestage serve`: discovers, streams, resumes, until it is stopped."""
+
+import argparse
+import asyncio
+import logging
+import sys
+from typing import TYPE_CHECKING, Final
+
+import uvloop
+
+from sidestage.command.failure import CommandFailed
+from sidestage.command.options import add_state_dir
+from sidestage.settings import read_settings
+
+if TYPE_CHECKING:
+    from api.server import Ready
+
+OWN_LOGGERS: Final = ("api", "resolvers", "sidestage", "terminal_host")
+LOG_PATTERN: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="discover sessions and serve the API until stopped",
+        description="Discovers the sessions of your agents and serves the API. Stop it "
+        "with Ctrl-C: terminals go on running and are found again.",
+        epilog="Every setting, and where else it can be set: docs/settings.md.",
+    )
+    add_state_dir(parser)
+    parser.add_argument("--host", metavar="ADDRESS", help="default: 127.0.0.1")
+    parser.add_argument(
+        "--port", type=int, help="default: 8787; 0 lets the system pick a free one"
+    )
+    parser.add_argument(
+        "--insecure-bind",
+        action="store_true",
+        default=None,
+        help="listen beyond loopback without TLS",
+    )
+    parser.add_argument(
+        "--public-url",
+        action="append",
+        metavar="URL",
+        dest="public_urls",
+        help="an address under which clients reach the server",
+    )
+    parser.add_argument(
+        "--no-sandbox",
+        action="store_false",
+        dest="sandbox",
+        default=None,
+        help="run terminals with all your rights",
+    )
+    parser.add_argument(
+        "--allow-root",
+        action="store_true",
+        default=None,
+        help="start sandboxed terminals also as root, where the sandbox is weaker",
+    )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default=None
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until stopped."""
+    flags = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in {"run", "public_urls"}
+    }
+    if arguments.public_urls:
+        flags["public_urls"] = tuple(arguments.public_urls)
+    # Not at the top: it builds the schema, which no other subcommand needs.
+    from api.server import serve
+
+    settings = read_settings(flags)
+    _set_up_logs(settings.log_level)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(settings, on_ready=announce))
+    except OSError as error:
+        raise CommandFailed(
+            f"Port {settings.port} on {settings.host} cannot be had "
+            f"({error.strerror}). Name another with --port."
+        ) from error
+    return 0
+
+
+def _set_up_logs(level: str) -> None:
+    # Libraries log what they work on, at their debug level: statements with their
+    # values, frames with their bytes. Only our own loggers may be turned up.
+    logging.basicConfig(level=logging.WARNING, format=LOG_PATTERN)
+    for name in OWN_LOGGERS:
+        logging.getLogger(name).setLevel(level.upper())
+
+
+def announce(ready: "Ready") -> None:
+    """Say where the server answers and what to do next."""
+    settings = ready.settings
+    lines = [
+        f"Sidestage found {_count(ready.sessions, 'session')} and serves on",
+        ready.url,
+        f"The admin token lies in {settings.admin_token_file}",
+    ]
+    if ready.projects == 0:
+        lines.append(
+            "Next: `sidestage projects add FOLDER`, so that sessions there can be "
+            "resumed; `sidestage sessions` lists them all."
+        )
+    else:
+        lines.append("Next: `sidestage sessions` lists them; `sidestage resume ID`.")
+    lines.append("Stop with Ctrl-C; terminals go on running.")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+    if ready.as_root and not settings.allow_root:
+        sys.stderr.write(
+            "sidestage: warning: running as root. Terminals need an ordinary user "
+            "(or --allow-root, where the sandbox is weaker).\n"
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
