@@ -16,6 +16,7 @@ from sidestage.agents.claude_code.scanning import (
     is_transcript_name,
     list_project_folders,
 )
+from sidestage.agents.claude_code.transcripts import ClaudeTranscripts
 from sidestage.agents.processes import LinuxProcesses, ProcessTable
 from sidestage.agents.watching import FolderWatch, Notifier, open_notifier
 from sidestage.ids import HostId, TerminalId
@@ -39,6 +40,7 @@ class Discovery:
     """Sessions and transcripts of some config dirs. Made by `open_discovery`."""
 
     sessions: SessionBoard
+    transcripts: ClaudeTranscripts
     config_dirs: tuple[Path, ...]
     watch: FolderWatch = field(repr=False)
 
@@ -106,7 +108,9 @@ async def open_discovery(
         for name, work in feeder.works().items()
     ]
     try:
-        yield Discovery(board, homes, watch)
+        yield Discovery(
+            board, ClaudeTranscripts(board.library, board.find), homes, watch
+        )
     finally:
         for task in tasks:
             task.cancel()

@@ -1,13 +1,19 @@
 """Entries of a transcript out of its lines: typed, cleaned and cut. No I/O."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from sidestage.agents.claude_code.lines import Line
-from sidestage.agents.claude_code.prompts import UserText, classify_user, command_text
+from sidestage.agents.claude_code.prompts import (
+    UserText,
+    classify_user,
+    command_text,
+    notice_text,
+)
 from sidestage.agents.claude_code.records import (
     STATE_TYPES,
     TREE_TYPES,
@@ -43,6 +49,7 @@ _KIND_OF_USER_TEXT: Final = {
 }
 # What the CLI writes in the model's place when there was nothing to answer.
 _NO_ANSWER: Final = "No response requested."
+_ORDER: Final = re.compile(r"([0-9a-f]{12})\.([0-9a-f]{4})")
 _TOO_DEEP: Final = '"[nested too deeply to show]"'
 _QUIET_SUBTYPES: Final = frozenset(
     {"turn_duration", "stop_hook_summary", "compact_boundary"}
@@ -111,20 +118,20 @@ def read_entries(line: Line, session_hex: str) -> tuple[TranscriptEntry, ...]:
     return _entries(record, line.offset, session_hex, _pieces(record))
 
 
+def count_entries(record: Record) -> int:
+    """Return how many entries the record's line has."""
+    return sum(1 for _ in zip(range(BLOCK_LIMIT), _pieces(record), strict=False))
+
+
 def order_of(offset: int, block: int = 0) -> str:
     """Return the place of a line's block: it sorts as the file does."""
     return f"{offset:012x}.{block:04x}"
 
 
-def offset_of(order: str) -> int | None:
-    """Return the offset in an `order`, or None if it is none."""
-    head, dot, block = order.partition(".")
-    if len(head) != 12 or not dot or len(block) != 4:
-        return None
-    try:
-        return int(head, 16)
-    except ValueError:
-        return None
+def parse_order(order: str) -> tuple[int, int] | None:
+    """Return the offset and the block in an `order`, or None if it is none."""
+    match = _ORDER.fullmatch(order)
+    return (int(match[1], 16), int(match[2], 16)) if match else None
 
 
 def _entries(
@@ -186,8 +193,10 @@ def _user_text(record: Record, text: str) -> Iterator[_Piece]:
     what = classify_user(record, text)
     if what is UserText.HIDDEN or not text:
         return
-    if what in (UserText.COMMAND, UserText.NOTICE):
+    if what is UserText.COMMAND:
         text = command_text(text)
+    elif what is UserText.NOTICE:
+        text = notice_text(text)
     if text:
         yield _Piece(_KIND_OF_USER_TEXT[what], text)
 

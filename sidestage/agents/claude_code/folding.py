@@ -121,8 +121,13 @@ def fold_line(fold: Fold, line: Line, conversation_id: str) -> None:
         _fold_data(fold, line.data, conversation_id)
 
 
+def is_bookkeeping(data: bytes) -> bool:
+    """Tell by its first bytes that a line is no part of the conversation."""
+    return data.startswith(_SKIPPED_STARTS)
+
+
 def _is_skipped(fold: Fold, data: bytes) -> bool:
-    if data.startswith(_SKIPPED_STARTS):
+    if is_bookkeeping(data):
         return True
     return (
         fold.directory is not None

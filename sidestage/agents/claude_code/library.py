@@ -62,6 +62,7 @@ class TranscriptLibrary:
     _waiting: dict[str, None] = field(default_factory=dict)
     """Paths the background has to read, in the order in which they came."""
     _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _changes: dict[ConversationId, asyncio.Event] = field(default_factory=dict)
     _unsaved: set[str] = field(default_factory=set)
     _gone: set[str] = field(default_factory=set)
 
@@ -124,6 +125,14 @@ class TranscriptLibrary:
                 await self._index_some(
                     lambda path: loop.run_in_executor(thread, self._fold_anew, path)
                 )
+
+    async def wait_for_change(
+        self, conversation: ConversationId, seen: FileStamp | None
+    ) -> None:
+        """Return once the conversation's transcript is another than *seen*."""
+        while self._stamp(conversation) == seen:
+            event = self._changes.setdefault(conversation, asyncio.Event())
+            await event.wait()
 
     async def save(self) -> None:
         """Write the rows that changed since the last time."""
@@ -191,12 +200,23 @@ class TranscriptLibrary:
         self._put(transcript)
         if transcript.fold.complete:
             self._unsaved.add(transcript.stamp.path)
-        self.on_change({transcript.conversation_id})
+        self._tell(transcript.conversation_id)
 
     def _put(self, transcript: Transcript) -> None:
         path = transcript.stamp.path
         self.transcripts[path] = transcript
         self._by_conversation.setdefault(transcript.conversation_id, set()).add(path)
+
+    def _stamp(self, conversation: ConversationId) -> FileStamp | None:
+        transcript = self.find(conversation)
+        return None if transcript is None else transcript.stamp
+
+    def _tell(self, conversation: ConversationId) -> None:
+        """Wake whoever follows the transcript, and tell the list."""
+        event = self._changes.pop(conversation, None)
+        if event is not None:
+            event.set()
+        self.on_change({conversation})
 
     def _queue(self, path: str) -> None:
         self._waiting[path] = None
@@ -213,7 +233,7 @@ class TranscriptLibrary:
         self._gone.add(path)
         self._unsaved.discard(path)
         self._waiting.pop(path, None)
-        self.on_change({conversation})
+        self._tell(conversation)
 
 
 def copy_fold(fold: Fold) -> Fold:

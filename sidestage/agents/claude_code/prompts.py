@@ -119,3 +119,9 @@ def command_text(text: str) -> str:
     arguments = re.search(r"<command-args>(.*?)</command-args>", text, re.DOTALL)
     words = (name[1], arguments[1] if arguments else "")
     return " ".join(word.strip() for word in words if word.strip())
+
+
+def notice_text(text: str) -> str:
+    """Return what a task's notification says: its summary, if it has one."""
+    summary = re.search(r"<summary>(.*?)(?:</summary>|\Z)", text, re.DOTALL)
+    return summary[1].strip() if summary else command_text(text)

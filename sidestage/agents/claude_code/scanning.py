@@ -119,7 +119,7 @@ def fold_further(stamp: FileStamp, fold: Fold) -> Fold:
     if not fold.complete or stamp.size < fold.offset:
         return fold_whole(stamp)
     with Path(stamp.path).open("rb", buffering=0) as file:
-        if _guard(file, fold.offset) != fold.guard:
+        if read_guard(file, fold.offset) != fold.guard:
             fold = Fold()
         _fold_from(file, fold, stamp.conversation_id)
     return fold
@@ -147,18 +147,20 @@ def _fold_part(data: bytes, conversation_id: str) -> Fold:
 def _fold_from(file: BinaryIO, fold: Fold, conversation_id: str) -> None:
     splitter = LineSplitter(fold.offset)
     file.seek(fold.offset)
-    for chunk in _chunks(file):
+    for chunk in read_chunks(file):
         for line in splitter.feed(chunk):
             fold_line(fold, line, conversation_id)
-    fold.guard = _guard(file, fold.offset)
+    fold.guard = read_guard(file, fold.offset)
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def read_chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the rest of the file in chunks."""
     while chunk := file.read(CHUNK_BYTES):
         yield chunk
 
 
-def _guard(file: BinaryIO, offset: int) -> str:
+def read_guard(file: BinaryIO, offset: int) -> str:
+    """Return a digest of the bytes just before *offset*."""
     start = max(offset - GUARD_BYTES, 0)
     file.seek(start)
     return hashlib.blake2b(file.read(offset - start), digest_size=8).hexdigest()

@@ -66,11 +66,12 @@ class Tree:
 
     def branches(self) -> tuple[BranchNodes, ...]:
         """Return the branches, the active one first, then newest first."""
-        leaves = sorted(
-            (node for node in self.nodes.values() if not self._has_child(node)),
-            key=lambda node: (node.time, node.offset),
-            reverse=True,
+        by_age = sorted(
+            self.nodes.values(), key=lambda node: (node.time, node.offset), reverse=True
         )
+        leaves = [node for node in by_age if not self._has_child(node)]
+        # Bad data may run in a ring: then the newest record is as good as a leaf.
+        leaves = leaves or by_age[:1]
         told: set[str] = set()
         branches: list[BranchNodes] = []
         for leaf in leaves:
