@@ -10,6 +10,9 @@ from sidestage.sessions.model import Process
 
 ARGUMENTS_LIMIT_BYTES: Final = 65_536
 """Read of a command line: an id stands in its first words."""
+ENVIRONMENT_LIMIT_BYTES: Final = 1 << 20
+"""Read of an environment: Linux itself allows at most 6 MiB, real ones have 10 KiB."""
+_TERMINAL_VARIABLE: Final = b"SIDESTAGE_TERMINAL="
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class AgentProcess:
     """Where it stands; None if that cannot be read."""
     arguments: tuple[str, ...] = field(repr=False)
     age_seconds: float
+    terminal_id: str | None = None
+    """The terminal of ours it says it runs in, if that can be read."""
 
 
 class ProcessTable(Protocol):
@@ -106,6 +111,7 @@ class LinuxProcesses:
             _directory(folder),
             arguments,
             uptime - int(fields.start_ticks) / self._ticks_per_second,
+            _terminal(folder),
         )
 
 
@@ -149,6 +155,21 @@ def _directory(folder: Path) -> str | None:
         return os.readlink(folder / "cwd")  # noqa: PTH115 a deleted folder is no path
     except OSError:
         return None
+
+
+def _terminal(folder: Path) -> str | None:
+    """Return the terminal named in the process's first environment.
+
+    Nothing else of the environment is looked at or kept: it holds secrets.
+    """
+    try:
+        with (folder / "environ").open("rb") as file:
+            words = file.read(ENVIRONMENT_LIMIT_BYTES).split(b"\0")
+    except OSError:
+        return None
+    found = (word for word in words if word.startswith(_TERMINAL_VARIABLE))
+    value = next(found, None)
+    return None if value is None else os.fsdecode(value.partition(b"=")[2])
 
 
 def _uptime_seconds() -> float:

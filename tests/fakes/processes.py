@@ -42,6 +42,7 @@ def agent(
     *arguments: str,
     age_seconds: float = 60.0,
     parent_pid: int = 1,
+    terminal_id: str | None = None,
 ) -> AgentProcess:
     """Return a process that runs the agent."""
     return AgentProcess(
@@ -50,6 +51,7 @@ def agent(
         directory,
         ("claude", *arguments),
         age_seconds,
+        terminal_id,
     )
 
 

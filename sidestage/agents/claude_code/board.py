@@ -139,15 +139,17 @@ class SessionBoard:
         """Tell whether an agent without a registry entry may be on the conversation.
 
         It is one of this user's processes, and stands in *directory* or names the id in
-        its arguments. The processes are looked at now.
+        its arguments. One in a terminal of ours counts only if it names the id: else
+        the terminal itself says which conversation it is on. Looks at processes now.
         """
         agents = await asyncio.to_thread(list_agents, self._table)
         await self.read_registry()
         candidates = self._joiner.list_unregistered(agents or ())
+        own = frozenset(self._private)
         return await asyncio.to_thread(
             lambda: any(
                 names_conversation(agent, conversation_id)
-                or stands_in(agent, directory)
+                or (agent.terminal_id not in own and stands_in(agent, directory))
                 for agent in candidates
             )
         )

@@ -100,6 +100,7 @@ class Joiner:
             or (agent, Sighting(agent.process, Liveness.UNKNOWN, now))
             for agent in self.list_unregistered(agents)
             if agent.age_seconds >= REGISTRY_PATIENCE_SECONDS
+            and agent.terminal_id is None
         }
         changed = {**before, **self._bystanders}
         for process in set(before) & set(self._bystanders):

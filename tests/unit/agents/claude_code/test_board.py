@@ -325,6 +325,11 @@ async def test_an_agent_that_just_starts_is_told_to_whoever_resumes(
         assert row(opened).state is ENDED
         table.agents = [agent(7, "/elsewhere", "--resume", CONVERSATION.upper())]
         assert await starting(FOLDER, id_)
+        opened.add_terminal(TerminalId("terminal:1"), tmp_path / "private")
+        table.agents = [agent(7, FOLDER, terminal_id="terminal:1")]
+        assert not await starting(FOLDER, id_)
+        table.agents = [agent(7, FOLDER, CONVERSATION, terminal_id="terminal:1")]
+        assert await starting(FOLDER, id_)
         table.agents = [agent(7, FOLDER, "mcp", "serve")]
         assert not await starting(FOLDER, id_)
         # One that has its registry entry is live or not; it is not starting.
