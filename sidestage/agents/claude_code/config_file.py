@@ -55,9 +55,16 @@ def patch_config(path: Path, patch: Callable[[Json], bool]) -> None:
     with _locked(path.with_name(path.name + ".lock")):
         config = read_config(real)
         if config and patch(config):
-            text = json.dumps(config, indent=2, ensure_ascii=False)
-            data = text.encode("utf-8", "surrogatepass")
-            replace_file(real, data, mode=stat.S_IMODE(real.stat().st_mode))
+            mode = stat.S_IMODE(real.stat().st_mode)
+            replace_file(real, _render(config), mode=mode)
+
+
+def _render(config: Json) -> bytes:
+    """Return *config* as the CLI writes it."""
+    try:
+        return json.dumps(config, indent=2, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair has no UTF-8, only an escape
+        return json.dumps(config, indent=2).encode()
 
 
 def replace_file(path: Path, data: bytes, *, mode: int) -> None:

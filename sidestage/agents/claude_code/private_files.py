@@ -9,6 +9,7 @@ that was restarted meanwhile, where to merge back to; the sandbox does not see i
 
 import json
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,6 @@ from sidestage.agents.claude_code.config_file import (
 )
 from sidestage.agents.claude_code.login import LOGIN_NAME, LoginPair
 from sidestage.agents.claude_code.private_config import (
-    Json,
     make_private_config,
     merge_counters,
 )
@@ -78,9 +78,11 @@ class ClaudePrivateFiles:
     def __init__(
         self, *, state_dir: Path, home: Path, hook_program: Path | None = None
     ) -> None:
-        self._terminals = state_dir.resolve() / "terminals"
+        self.terminals_dir = state_dir.resolve() / "terminals"
         self._home = home.resolve()
         self._hook_program = hook_program
+        # Logins are followed from a watcher's thread and from starts and ends.
+        self._merging = threading.Lock()
 
     def prepare(
         self,
@@ -97,10 +99,11 @@ class ClaudePrivateFiles:
         has its folder already: it may be running.
         """
         origin = self._find_origin(directory, config_dir)
-        private = self._terminals / terminal_id
+        private = self.terminals_dir / terminal_id
         private.mkdir(mode=0o700, parents=True)
         try:
-            _fill(private, origin)
+            with self._merging:
+                _fill(private, origin)
             files = self._agent_files(private, origin, directory, transcript)
         except OSError:
             shutil.rmtree(private)
@@ -113,32 +116,30 @@ class ClaudePrivateFiles:
 
         Only after the terminal's last process ended. No private folder is no error.
         """
-        private = self._terminals / terminal_id
-        origin = _read_origin(private)
-        if origin is not None:
-            _login_pair(private, origin).follow()
-            inside = _read_private_config(private)
-            patch_config(
-                origin.config_file,
-                lambda real: merge_counters(real, inside, origin.projects),
-            )
-        if private.is_dir():
-            shutil.rmtree(private)
+        private = self.terminals_dir / terminal_id
+        with self._merging:
+            origin = _read_origin(private)
+            if origin is not None:
+                _login_pair(private, origin).follow()
+                _merge_config(private, origin)
+            if private.is_dir():
+                shutil.rmtree(private)
 
     def registry_of(self, terminal_id: TerminalId) -> Path:
         """Return the folder in which the terminal's agent registers itself."""
-        return self._terminals / terminal_id / "sessions"
+        return self.terminals_dir / terminal_id / "sessions"
 
     def config_dir_of(self, terminal_id: TerminalId) -> Path | None:
         """Return the agent's state folder behind a terminal's private files."""
-        origin = _read_origin(self._terminals / terminal_id)
+        origin = _read_origin(self.terminals_dir / terminal_id)
         return None if origin is None else origin.config_dir
 
     def sync_logins(self) -> None:
         """Bring each running terminal's login and the owner's in step."""
-        for private in sorted(self._terminals.glob("*")):
-            if (origin := _read_origin(private)) is not None:
-                _login_pair(private, origin).follow()
+        with self._merging:
+            for private in sorted(self.terminals_dir.glob("*")):
+                if (origin := _read_origin(private)) is not None:
+                    _login_pair(private, origin).follow()
 
     def _find_origin(self, directory: Path, config_dir: Path | None) -> _Origin:
         default = self._home / ".claude"
@@ -262,7 +263,10 @@ def _read_origin(private: Path) -> _Origin | None:
         return None
 
 
-def _read_private_config(private: Path) -> Json:
-    """Return the sandbox's `claude.json`, {} if it is no JSON object any more."""
-    # The file itself is bound into the sandbox, so it cannot be replaced by a link.
-    return read_config(private / "claude.json")
+def _merge_config(private: Path, origin: _Origin) -> None:
+    """Put the sandbox's counters into the owner's `.claude.json`."""
+    # The file itself was bound into the sandbox, so it cannot have become a link.
+    inside = read_config(private / "claude.json")
+    patch_config(
+        origin.config_file, lambda real: merge_counters(real, inside, origin.projects)
+    )

@@ -26,16 +26,22 @@ def config(tmp_path: Path) -> Path:
 
 
 def set_b(values: dict[str, Any]) -> bool:
-    values["b"] = "ü\ud800"
+    values["b"] = "ü"
     return True
 
 
 def test_a_patch_is_written_with_the_file_s_mode(config: Path) -> None:
     patch_config(config, set_b)
-    data = config.read_bytes().decode("utf-8", "surrogatepass")
-    assert json.loads(data) == {"a": 1, "b": "ü\ud800"}
+    assert json.loads(config.read_text()) == {"a": 1, "b": "ü"}
     assert config.stat().st_mode & 0o777 == 0o600
     assert [path.name for path in config.parent.iterdir()] == [".claude.json"]
+
+
+def test_half_a_surrogate_pair_survives(config: Path) -> None:
+    """Prompts cut by the CLI end in one; written raw, the file was no UTF-8."""
+    config.write_text('{"a": "\\ud83d", "ü": 1}')
+    patch_config(config, set_b)
+    assert json.loads(config.read_text()) == {"a": "\ud83d", "ü": 1, "b": "ü"}
 
 
 def test_a_patch_that_changes_nothing_does_not_write(config: Path) -> None:

@@ -1,6 +1,7 @@
 """What of `.claude.json` goes into a sandbox, and what comes back."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from sidestage.agents.claude_code.private_config import (
 )
 
 PROJECT = "/home/dev/project"
-REAL = {
+REAL: dict[str, Any] = {
     "hasCompletedOnboarding": True,
     "theme": "dark",
     "customApiKeyResponses": {"approved": ["x"], "rejected": []},
@@ -64,8 +65,8 @@ def merged(**entry: object) -> dict[str, object]:
     """Return what *entry*, written inside, changed of the project's entry."""
     real = copy.deepcopy(REAL)
     merge_counters(real, {"projects": {PROJECT: entry}}, [PROJECT])
-    before = REAL["projects"][PROJECT]  # type: ignore[index] # a literal above
-    after = real["projects"][PROJECT]  # type: ignore[index]
+    before = REAL["projects"][PROJECT]
+    after = real["projects"][PROJECT]
     assert {**real, "projects": None} == {**REAL, "projects": None}
     return {key: value for key, value in after.items() if before.get(key) != value}
 
@@ -114,7 +115,7 @@ def test_nothing_else_comes_back(key: str, value: object) -> None:
 
 
 def test_an_entry_the_owner_does_not_have_is_not_made() -> None:
-    real = {"projects": {"/other": {}}}
+    real: dict[str, Any] = {"projects": {"/other": {}}}
     inside = {"projects": {PROJECT: {"lastCost": 1}}}
     assert not merge_counters(real, inside, [PROJECT])
     assert real == {"projects": {"/other": {}}}

@@ -84,7 +84,7 @@ def test_the_folder_s_transcripts_are_made_and_shared(owner: Owner) -> None:
 
 
 def test_a_resumed_transcript_is_shared_where_it_lies(owner: Owner) -> None:
-    """A session that began elsewhere is appended to there, a fork goes to the folder."""
+    """The CLI appends to it there; a fork of it goes to the folder it starts in."""
     transcript = owner.config / "projects/-elsewhere/1.jsonl"
     files = owner.prepare(transcript=transcript).files
     assert files.transcripts == transcript.parent
