@@ -49,3 +49,22 @@ class Engine(Screen, Protocol):
 
     def origin_row(self) -> int:
         """Return the row that a cursor report counts from: 0 but in origin mode."""
+
+
+def make_engine(cols: int, rows: int, scrollback: int = SCROLLBACK_LINES) -> Engine:
+    """Return a fresh engine of that size: libghostty where it loads, else pyte."""
+    # Here, because the engines need this module's protocols. The host has loaded them
+    # at its start, so nothing is read from the package's folder later.
+    from terminal_host.host.engines import new_engine
+
+    return new_engine(cols, rows, scrollback)
+
+
+def make_screen(cols: int, rows: int, scrollback: int = SCROLLBACK_LINES) -> Screen:
+    """Return a fresh screen of that size: an engine, and the latest bytes as they are.
+
+    This is what terminals use: exact for all that is recent, whatever the engine lacks.
+    """
+    from terminal_host.host.tail_screen import TailScreen
+
+    return TailScreen(make_engine(cols, rows, scrollback))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from terminal_host.host.engines import ENGINE_NAME, make_engine
+from terminal_host.host.engines import ENGINE_NAME
 from terminal_host.host.leftovers import end_leftovers
 from terminal_host.host.ports import Confiner
 from terminal_host.host.processes import become_subreaper
@@ -25,6 +25,7 @@ from terminal_host.host.terminals import (
     HostedTerminals,
     HostLimits,
 )
+from terminal_host.screen import make_engine
 from terminal_host.wire import SOCKET_NAME, SOCKET_PATH_LIMIT_BYTES
 
 LOCK_NAME: Final = "host.lock"

@@ -1,0 +1,1 @@
+"""The screen engine where libghostty cannot be loaded: pyte, patched."""

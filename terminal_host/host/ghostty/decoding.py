@@ -1,0 +1,58 @@
+"""Makes bytes what xterm.js would read: valid UTF-8, C1 as escapes, its own widths."""
+
+import codecs
+import re
+from typing import Final
+
+from terminal_host.host.ghostty.widths import to_library
+
+PARTIAL_LIMIT_BYTES: Final = 48
+"""A sequence that may be one of the quirks is held until it is whole."""
+
+_C1 = re.compile("[\x80-\x9f]")
+_PARTIAL = re.compile(rb"\x1b(?:\[(?:!|\?[\d;]{0,40}|\d{0,10})?|\](?:1(?:33?)?)?)?\Z")
+_STRING_END = re.compile(rb"[\x07\x18\x1a\x1b]")
+
+
+class Decoder:
+    """Of one stream, cut anywhere."""
+
+    def __init__(self) -> None:
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("ignore")
+        self._inside_character = False
+        self._held = b""
+        self.swallowing = False
+        """Whether the rest of a string is dropped that was too long to keep."""
+
+    @property
+    def held(self) -> bytes:
+        """Return what is unfinished here: a sequence, then a character."""
+        return self._held + self._utf8.getstate()[0]
+
+    def decode(self, data: bytes) -> bytes:
+        """Return what of *data* the library may act on now."""
+        if self._inside_character or not data.isascii():
+            data = self._decode_text(data)
+        if self._held:
+            data, self._held = self._held + data, b""
+        if self.swallowing:
+            data = self._swallow(data)
+        partial = _PARTIAL.search(data, max(0, len(data) - PARTIAL_LIMIT_BYTES))
+        if partial is not None:
+            data, self._held = data[: partial.start()], data[partial.start() :]
+        return data
+
+    def _decode_text(self, data: bytes) -> bytes:
+        # xterm.js drops what is no UTF-8, and obeys C1 controls inside UTF-8.
+        text = self._utf8.decode(data)
+        self._inside_character = bool(self._utf8.getstate()[0])
+        if _C1.search(text):
+            text = _C1.sub(lambda match: "\x1b" + chr(ord(match[0]) - 64), text)
+        return to_library(text).encode()
+
+    def _swallow(self, data: bytes) -> bytes:
+        end = _STRING_END.search(data)
+        if end is None:
+            return b""
+        self.swallowing = False
+        return data[end.start() + (end[0] != b"\x1b") :]

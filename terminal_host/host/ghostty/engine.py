@@ -1,0 +1,180 @@
+"""The engine: libghostty, fed as xterm.js acts, repainted in full."""
+
+from collections.abc import Callable
+from typing import Final
+
+from terminal_host.host.ghostty.cells import Grid, read_grid
+from terminal_host.host.ghostty.decoding import Decoder
+from terminal_host.host.ghostty.library import Data, LibraryFailed, OwnedVt, Vt
+from terminal_host.host.ghostty.pens import encode_pen
+from terminal_host.host.ghostty.quirks import XtermFeed
+from terminal_host.host.ghostty.repaint import Buffer, Picture, repaint
+from terminal_host.host.ghostty.state import ScreenState, default_tabs, read_state
+from terminal_host.host.ghostty.widths import from_library
+
+REPLAY_LIMIT_BYTES: Final = 4 << 20
+"""A record is no larger; beyond it the oldest history is left out."""
+
+_SPARE_LINES: Final = 200
+_PAGE_CELLS: Final = 80_000
+"""The library drops whole pages of history, of about so many cells."""
+_ORIGIN_MODE: Final = 6
+
+
+class GhosttyEngine:
+    """An `Engine`. Not safe for two threads at once: the library crashes then."""
+
+    name = "ghostty"
+
+    def __init__(self, cols: int, rows: int, scrollback: int) -> None:
+        self._scrollback = scrollback
+        self._vt = OwnedVt(cols, rows, self._kept_lines(cols))
+        self._feed = XtermFeed(self._vt, scrollback)
+        self._feed.set_last_tab()
+        self._decoder = Decoder()
+
+    def feed(self, data: bytes) -> None:
+        """Act on the next bytes of output."""
+        self._feed.feed(self._decoder.decode(data))
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Take another size, with xterm.js's reflow."""
+        vt = self._vt
+        self._drop_rows_below(rows)
+        before = vt.get(Data.COLS)
+        if cols != before:
+            # In two steps: in one, the library pulls no history into new rows.
+            self._resize_columns(cols)
+        vt.resize(cols, rows)
+        self._feed.tail = b""
+        if self._feed.main_extras is not None:
+            self._feed.main_extras = (
+                None,
+                _resized_tabs(self._feed.main_extras[1], cols),
+            )
+
+    def replay(self) -> bytes:
+        """Return bytes that repaint the screen in a fresh terminal of the same size."""
+        lines = self._scrollback
+        painted = self._paint(lines)
+        while len(painted) > REPLAY_LIMIT_BYTES and lines:
+            lines //= 2
+            painted = self._paint(lines)
+        rest = b"\x1b]9999;" if self._decoder.swallowing else self._vt.continuation()
+        return painted + rest + self._decoder.held
+
+    def text(self, lines: int) -> str:
+        """Return the last *lines* lines as plain text."""
+        text = from_library(self._vt.plain_text()).rstrip("\n")
+        return "\n".join(text.split("\n")[-lines:]) if lines else ""
+
+    def cursor(self) -> tuple[int, int]:
+        """Return the cursor's column and row."""
+        return self._vt.cursor
+
+    def size(self) -> tuple[int, int]:
+        """Return columns and rows."""
+        return self._vt.get(Data.COLS), self._vt.get(Data.ROWS)
+
+    def mode(self, number: int, *, private: bool) -> bool:
+        """Tell whether a mode is set."""
+        return self._vt.mode(number, private=private)
+
+    def origin_row(self) -> int:
+        """Return the row that a cursor report counts from."""
+        if not self._vt.mode(_ORIGIN_MODE):
+            return 0
+        region = read_state(self._vt).region
+        return region[0] if region else 0
+
+    def _paint(self, history_lines: int) -> bytes:
+        main, alternate = self._read_buffers(history_lines)
+        if self._feed.saved_row is not None:
+            above = len(main.grid.rows) - self._vt.get(Data.ROWS)
+            row = max(0, self._feed.saved_row - above)
+            main.saved.y = min(row, self._vt.get(Data.ROWS) - 1)
+        hidden = self._feed.open_link if self._feed.link_hidden else None
+        picture = Picture(
+            main,
+            alternate,
+            hidden_link=hidden.decode("utf-8", "replace") if hidden else None,
+            printed=self._feed.printed(),
+        )
+        return repaint(self._vt, picture).encode("utf-8", "replace")
+
+    def _read_buffers(self, history_lines: int) -> tuple[Buffer, Buffer | None]:
+        """Read both buffers from a copy: only there may the cursor be restored."""
+        vt = self._vt
+        now, shown_alternate = read_state(vt), vt.alternate
+        return self._with_clone(
+            lambda copy: self._read_copy(
+                copy, now, history_lines, alternate=shown_alternate
+            )
+        )
+
+    def _read_copy(
+        self, copy: Vt, now: ScreenState, history_lines: int, *, alternate: bool
+    ) -> tuple[Buffer, Buffer | None]:
+        grid = read_grid(copy, history_lines)
+        copy.write(b"\x18\x1b8")
+        shown = Buffer(grid, now, read_state(copy))
+        if not alternate:
+            return shown, None
+        copy.write(b"\x1b[?47l")
+        main_grid: Grid = read_grid(copy, history_lines)
+        copy.write(b"\x1b8")
+        saved, state = read_state(copy), read_state(copy)
+        state.region, state.tabs = self._feed.main_extras or (
+            None,
+            default_tabs(self._vt.get(Data.COLS)),
+        )
+        return Buffer(main_grid, state, saved), shown
+
+    def _with_clone(
+        self, read: Callable[[Vt], tuple[Buffer, Buffer | None]]
+    ) -> tuple[Buffer, Buffer | None]:
+        with self._vt.cloned() as copy:
+            if copy is not None:
+                return read(copy)
+        # An open string is too long to be encoded: it ends here, its rest is dropped.
+        self._vt.write(b"\x18")
+        self._decoder.swallowing = True
+        with self._vt.cloned() as copy:
+            if copy is None:
+                raise LibraryFailed("snapshot")
+            return read(copy)
+
+    def _drop_rows_below(self, rows: int) -> None:
+        """Erase rows below the cursor that do not fit: xterm.js drops them first."""
+        vt = self._vt
+        x, y = vt.cursor
+        before = vt.get(Data.ROWS)
+        dropped = min(before - rows, before - 1 - y)
+        if dropped <= 0 or not vt.get(Data.AT_GROUND):
+            return
+        state = read_state(vt)
+        go, region = self._feed.go, state.region
+        erase = go(0, before - dropped, region) + b"\x1b[0m\x1b[J"
+        vt.write(erase + encode_pen(state.pen).encode() + go(x, y, region))
+
+    def _resize_columns(self, cols: int) -> None:
+        vt = self._vt
+        before = vt.get(Data.TOTAL_ROWS)
+        vt.resize(cols, vt.get(Data.ROWS))
+        after = vt.get(Data.TOTAL_ROWS)
+        if vt.alternate:
+            self._feed.saved_row = None
+        elif self._feed.saved_row is not None:
+            moved = min(self._feed.saved_row + after - before, after - 1)
+            self._feed.saved_row = max(0, moved)
+        vt.limit_history(self._kept_lines(cols))
+        self._feed.set_last_tab()
+
+    def _kept_lines(self, cols: int) -> int:
+        return self._scrollback + _SPARE_LINES + _PAGE_CELLS // cols
+
+
+def _resized_tabs(tabs: frozenset[int], cols: int) -> frozenset[int]:
+    last = max(tabs, default=0)
+    new = range((last // 8 + 1) * 8, cols, 8)
+    return frozenset(tab for tab in tabs if tab < cols) | frozenset(new)
