@@ -8,6 +8,7 @@ that was restarted meanwhile, where to merge back to; the sandbox does not see i
 """
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -123,7 +124,7 @@ class ClaudePrivateFiles:
                 _login_pair(private, origin).follow()
                 _merge_config(private, origin)
             if private.is_dir():
-                shutil.rmtree(private)
+                _remove(private)
 
     def registry_of(self, terminal_id: TerminalId) -> Path:
         """Return the folder in which the terminal's agent registers itself."""
@@ -261,6 +262,13 @@ def _read_origin(private: Path) -> _Origin | None:
         )
     except (OSError, KeyError, TypeError):
         return None
+
+
+def _remove(private: Path) -> None:
+    """Remove *private*, also where the sandbox took our own rights away."""
+    for folder, _, _ in os.walk(private):  # links are not followed
+        Path(folder).chmod(0o700)
+    shutil.rmtree(private)
 
 
 def _merge_config(private: Path, origin: _Origin) -> None:

@@ -162,6 +162,8 @@ def test_a_private_folder_spoiled_inside_is_still_removed(owner: Owner) -> None:
     (owner.private / "claude.json").write_text("garbage")
     (owner.private / "config/link").symlink_to(owner.project)
     (owner.project / "kept").touch()
+    (owner.private / "config/closed/deep").mkdir(parents=True)
+    (owner.private / "config/closed").chmod(0)
     owner.files.finish(TERMINAL)
     assert owner.config_file.read_text() == before
     assert (owner.project / "kept").exists()
@@ -183,24 +185,22 @@ def test_logins_of_all_running_terminals_are_brought_in_step(owner: Owner) -> No
     assert inside.read_text() == '{"n": 2}'
 
 
-# Names the CLI itself gave (tests/unit/agents/data has their transcripts).
+LONG = "/home/dev" + "".join(f"/deeply-nested-directory-name-0{n}" for n in range(8))
+
+
+# Names the CLI itself gave to these folders.
 @pytest.mark.parametrize(
     ("directory", "name"),
     [
         ("/home/dev/my_proj.v2", "-home-dev-my-proj-v2"),
         ("/home/dev/sp ace/x", "-home-dev-sp-ace-x"),
         ("/home/dev/ünï/日本", "-home-dev--n----"),
-        ("/a/😀", "-a---"),
-        (
-            "/home/dev"
-            + "".join(f"/deeply-nested-directory-name-0{n}" for n in range(8)),
-            "-home-dev"
-            + "".join(f"-deeply-nested-directory-name-0{n}" for n in range(6))
-            + "-ggw0xk",
-        ),
+        (LONG, LONG.replace("/", "-")[:200] + "-ggw0xk"),
     ],
 )
 def test_folders_are_named_as_the_cli_names_them(directory: str, name: str) -> None:
-    if len(directory) > 200:
-        name = f"{encode_folder(Path(directory))[:200]}-ggw0xk"
     assert encode_folder(Path(directory)) == name
+
+
+def test_a_character_beyond_16_bits_is_two_units() -> None:
+    assert encode_folder(Path("/a/😀")) == "-a---"
