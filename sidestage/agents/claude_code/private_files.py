@@ -266,8 +266,12 @@ def _read_origin(private: Path) -> _Origin | None:
 
 def _remove(private: Path) -> None:
     """Remove *private*, also where the sandbox took our own rights away."""
-    for folder, _, _ in os.walk(private):  # links are not followed
-        Path(folder).chmod(0o700)
+    private.chmod(0o700)
+    for folder, names, _ in os.walk(private):
+        for name in names:
+            # Each before the walk goes into it; a link's target is left alone.
+            if not (path := Path(folder) / name).is_symlink():
+                path.chmod(0o700)
     shutil.rmtree(private)
 
 
