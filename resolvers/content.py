@@ -4,7 +4,6 @@ It is the scope table for content (`resolvers/scopes.py` agrees with it; a test 
 them equal) and the seam for a later mode in which such fields are sealed.
 """
 
-from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
@@ -13,22 +12,7 @@ from strawberry.schema_directive import Location
 
 # Every module of types comes through here, and an enum must be described before a type
 # names it: strawberry would make a bare one of it.
-import resolvers.enums  # noqa: F401
-
-
-class ContentKind(StrEnum):
-    """How much a text gives away."""
-
-    LABEL = "LABEL"
-    TEXT = "TEXT"
-
-
-strawberry.enum(
-    ContentKind,
-    description=(
-        "How much a text gives away. The enum is open: treat an unknown value as TEXT."
-    ),
-)
+from resolvers.enums import ContentKind
 
 
 @strawberry.schema_directive(

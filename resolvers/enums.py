@@ -39,6 +39,13 @@ class ContentMode(StrEnum):
     CLEAR = "CLEAR"
 
 
+class ContentKind(StrEnum):
+    """How much a text gives away."""
+
+    LABEL = "LABEL"
+    TEXT = "TEXT"
+
+
 class HealthStatus(StrEnum):
     """How well the server is."""
 
@@ -179,6 +186,14 @@ describe(
     ContentMode,
     "Whether fields marked `@content` travel in clear.",
     {ContentMode.CLEAR: "They do, protected by TLS, tokens and scopes."},
+)
+describe(
+    ContentKind,
+    "How much a text gives away. Take an unknown value for TEXT.",
+    {
+        ContentKind.LABEL: "Names, folders, branches, titles: scope `VIEW`.",
+        ContentKind.TEXT: "Messages, entries, screens: scope `READ`.",
+    },
 )
 describe(
     HealthStatus,

@@ -70,7 +70,7 @@ CloseTerminalPayload: terminal
 UserError: code message
 InvalidInput: code message
 OutsideSessionNotFound: code message
-OutsideSessionResumed: code message terminal
+OutsideSessionResumed: code message openTerminal
 OutsideResumeBusy: code message
 OutsideSessionLive: code message
 OutsideResumeUnavailable: code message

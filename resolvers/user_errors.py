@@ -58,7 +58,8 @@ class OutsideSessionResumed(UserError):
     """The session is open in a terminal of Sidestage's already."""
 
     terminal_id: strawberry.Private[TerminalId]
-    terminal = strawberry.field(
+    # Not `terminal`: beside the payload's, which is non-null, none could select it.
+    open_terminal = strawberry.field(
         resolver=_terminal,
         graphql_type=Terminal | None,
         description="That terminal: attach to it in place of resuming.",
