@@ -5,8 +5,6 @@ import shutil
 import sys
 from typing import Any, Final
 
-from terminal_host.gateway.local_attach import DETACH_KEY_NAME, attach_here
-
 from sidestage.command.client import open_socket
 from sidestage.command.failure import CommandFailed
 from sidestage.settings import Settings
@@ -26,10 +24,14 @@ def own_size() -> tuple[int, int]:
 
 def attach(settings: Settings, ticket: dict[str, Any]) -> int:
     """Bridge until the program ends or the owner detaches; return the exit status."""
+    from terminal_host.gateway.local_attach import DETACH_KEY_NAME
+
     sys.stderr.write(f"Attached. {DETACH_KEY_NAME} detaches; the program goes on.\n")
     return asyncio.run(_attach(settings, ticket))
 
 
 async def _attach(settings: Settings, ticket: dict[str, Any]) -> int:
+    from terminal_host.gateway.local_attach import attach_here
+
     async with open_socket(settings, ticket["socketPath"], SUBPROTOCOL) as socket:
         return await attach_here(socket, ticket["secret"])

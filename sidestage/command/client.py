@@ -1,6 +1,7 @@
 """How the command line speaks to `serve`: GraphQL over the control socket."""
 
 import json
+import socket
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -25,9 +26,9 @@ Json = Mapping[str, Any]
 class Client:
     """A connection to the server on one control socket."""
 
-    def __init__(self, http: httpx.Client, socket: Path) -> None:
+    def __init__(self, http: httpx.Client, path: Path) -> None:
         self._http = http
-        self._socket = socket
+        self._path = path
 
     def query(self, document: str, variables: Json | None = None) -> dict[str, Any]:
         """Run an operation and return its data; raises `CommandFailed`."""
@@ -54,10 +55,7 @@ class Client:
             )
             answer = response.json()
         except httpx.TransportError as error:
-            raise CommandFailed(
-                f"No server answers on {self._socket}. Start one with `sidestage "
-                "serve`, or name its state folder with --state-dir."
-            ) from error
+            raise CommandFailed(_no_server(self._path)) from error
         except ValueError as error:
             raise CommandFailed("The server's answer is not JSON.") from error
         if not isinstance(answer, dict):
@@ -69,12 +67,31 @@ class Client:
 
 @contextmanager
 def open_client(settings: Settings) -> Iterator[Client]:
-    """Give a client of the server on the settings' state folder."""
+    """Give a client of the server on the settings' state folder.
+
+    Raises `CommandFailed` if none listens there.
+    """
+    _check_listening(settings.control_socket)
     transport = httpx.HTTPTransport(uds=str(settings.control_socket))
     with httpx.Client(
         transport=transport, base_url=BASE, timeout=ANSWER_PATIENCE_SECONDS
     ) as http:
         yield Client(http, settings.control_socket)
+
+
+def _check_listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError as error:
+            raise CommandFailed(_no_server(path)) from error
+
+
+def _no_server(path: Path) -> str:
+    return (
+        f"No server answers on {path}. Start one with `sidestage serve`, or name its "
+        "state folder with --state-dir."
+    )
 
 
 def payload_of(data: Json, field: str, typename: str) -> dict[str, Any]:
@@ -99,10 +116,7 @@ async def open_socket(
             max_size=MESSAGE_LIMIT_BYTES,
         )
     except OSError as error:
-        raise CommandFailed(
-            f"No server answers on {settings.control_socket}. Start one with "
-            "`sidestage serve`, or name its state folder with --state-dir."
-        ) from error
+        raise CommandFailed(_no_server(settings.control_socket)) from error
     async with connection:
         yield connection
 
@@ -111,17 +125,17 @@ async def subscribe(
     settings: Settings, document: str, variables: Json
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield the data of each message of a subscription; raises `CommandFailed`."""
-    async with open_socket(settings, "graphql", "graphql-transport-ws") as socket:
-        await socket.send(json.dumps({"type": "connection_init"}))
+    async with open_socket(settings, "graphql", "graphql-transport-ws") as connection:
+        await connection.send(json.dumps({"type": "connection_init"}))
         operation = {"query": document, "variables": dict(variables)}
         try:
-            async for frame in socket:
+            async for frame in connection:
                 message = json.loads(frame)
                 if message["type"] == "connection_ack":
                     start = {"id": "1", "type": "subscribe", "payload": operation}
-                    await socket.send(json.dumps(start))
+                    await connection.send(json.dumps(start))
                 elif message["type"] == "ping":
-                    await socket.send(json.dumps({"type": "pong"}))
+                    await connection.send(json.dumps({"type": "pong"}))
                 elif message["type"] == "next":
                     yield message["payload"]["data"]
                 elif message["type"] == "error":

@@ -13,6 +13,7 @@ from rich.text import Text
 from sidestage.command.client import Client, open_client, payload_of
 from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_json, add_state_dir, settings_of
+from sidestage.text import clean_text
 
 PAGE_ROWS: Final = 100
 
@@ -78,7 +79,8 @@ def run_list(arguments: argparse.Namespace) -> int:
         table.add_column(title)
     for row in rows:
         access = "read-only" if row["readOnly"] else "read-write"
-        table.add_row(Text(row["name"]), Text(row["path"]), access, row["id"])
+        name, path = (clean_text(row[key], multiline=False) for key in ("name", "path"))
+        table.add_row(Text(name), Text(path), access, row["id"])
     console.print(table)
     return 0
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from sidestage.command.client import Client, open_client, subscribe
 from sidestage.command.options import add_json, add_state_dir, settings_of
 from sidestage.settings import Settings
+from sidestage.text import clean_text
 
 PAGE_ROWS: Final = 100
 DEFAULT_ROWS: Final = 50
@@ -164,8 +165,8 @@ def _print_table(rows: list[dict[str, Any]], *, filtered: bool) -> None:
     for row in rows:
         table.add_row(
             _state(row),
-            Text(row["name"]),
-            Text(row["directory"] or "?"),
+            Text(_clean(row["name"])),
+            Text(_clean(row["directory"] or "?")),
             _age(row["lastActivityAt"]),
             _short_id(row),
         )
@@ -175,7 +176,7 @@ def _print_table(rows: list[dict[str, Any]], *, filtered: bool) -> None:
 def _line(row: Mapping[str, Any]) -> Text:
     line = Text(datetime.now().astimezone().strftime("%H:%M:%S  "), style="dim")
     line.append_text(_state(row))
-    line.append(f"  {row['name'][:NAME_WIDTH_CELLS]}  ")
+    line.append(f"  {_clean(row['name'])[:NAME_WIDTH_CELLS]}  ")
     line.append(_short_id(row), style="dim")
     return line
 
@@ -184,6 +185,11 @@ def _state(row: Mapping[str, Any]) -> Text:
     waiting = row["waitingFor"]
     label = row["state"] if waiting is None else f"{row['state']} {waiting['kind']}"
     return Text(label.lower(), style=_STYLES.get(row["state"], ""))
+
+
+def _clean(text: str) -> str:
+    # The server cleaned it; this terminal does not take anybody's word for that.
+    return clean_text(text, multiline=False)
 
 
 def _short_id(row: Mapping[str, Any]) -> str:
