@@ -133,6 +133,18 @@ class Bench:
 
 
 @contextmanager
+def listening_in(folder: Path, name: str) -> Iterator[None]:
+    """Listen on a socket in *folder*, however long its path is; remove it after."""
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with listening(f"/proc/self/fd/{descriptor}/{name}"):
+            yield
+    finally:
+        (folder / name).unlink()
+        os.close(descriptor)
+
+
+@contextmanager
 def listening(address: str) -> Iterator[str]:
     """Listen on the Unix socket *address* (a NUL in front makes it abstract)."""
     with socket.socket(socket.AF_UNIX) as server:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from terminal_host.host.seccomp import MACHINES, TIOCLINUX, TIOCSTI
-from tests.e2e.sandbox.bench import Bench, Try, claude_files, listening
+from tests.e2e.sandbox.bench import Bench, Try, claude_files, listening, listening_in
 
 pytestmark = pytest.mark.sandbox
 
@@ -171,6 +171,29 @@ def test_a_forgery_beside_the_settings_stays_inside(bench: Bench) -> None:
     assert set(bench.try_inside(tries, bench.profile(agent=files)).values()) == {0}
     assert not forged.exists()
     assert not (bench.home / ".bashrc").exists()
+
+
+def test_the_terminal_s_own_hook_socket_answers_also_when_it_is_made_anew(
+    bench: Bench,
+) -> None:
+    """Bound as a file, the socket was dead after the first restart of the server."""
+    files = claude_files(bench)
+    inside = "/run/sidestage/hook.sock"
+    script = (
+        "import socket, sys\n"
+        "for line in sys.stdin:\n"
+        f"    socket.socket(socket.AF_UNIX).connect({inside!r})\n"
+        "    print('reached', line, flush=True)\n"
+    )
+    profile = bench.profile(agent=files)
+    with bench.start(["python3", "-c", script], profile) as terminal:
+        for number in ("1st", "2nd"):
+            with listening_in(files.private_dir / "hook", "hook.sock"):
+                terminal.send(f"{number}\r")
+                terminal.wait_for(f"reached {number}")
+    tries: list[Try] = [("make", "/run/sidestage/forged"), ("connect", inside)]
+    done = bench.try_inside(tries, profile)
+    assert list(done.values()) == [errno.EROFS, GONE]
 
 
 def test_other_folders_transcripts_are_not_there(bench: Bench) -> None:

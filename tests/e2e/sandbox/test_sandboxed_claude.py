@@ -33,6 +33,8 @@ class SandboxedClaude:
         self.state = outside.root / "state"
         self.private = self.state / "terminals" / TERMINAL
         self.files = ClaudePrivateFiles(state_dir=self.state, home=outside.home)
+        self.config_dir: Path | None = None
+        self.read_only = False
         self.confiner = BubblewrapConfiner()
 
     @contextmanager
@@ -46,9 +48,12 @@ class SandboxedClaude:
         prepared = self.files.prepare(
             terminal_id=TERMINAL,
             directory=self.project,
-            config_dir=None,
+            config_dir=self.config_dir,
             transcript=transcript,
         )
+        added = {"SIDESTAGE_TERMINAL": str(TERMINAL)}
+        if prepared.config_dir:
+            added["CLAUDE_CONFIG_DIR"] = str(prepared.config_dir)
         environment = self.outside.environment()
         environment["GITHUB_TOKEN"] = "must-not-pass"
         program = [str(self.outside.program), "--permission-mode", "manual", *arguments]
@@ -56,14 +61,16 @@ class SandboxedClaude:
             terminal_id=TERMINAL,
             argv=tuple(argv or program),
             environment=child_environment(
-                environment, passed=[n for n in environment if n.startswith("DISABLE_")]
+                environment,
+                passed=[name for name in environment if name.startswith("DISABLE_")],
+                added=added,
             ),
             directory=self.project,
             cols=100,
             rows=40,
             sandbox=SandboxProfile(
                 project=self.project,
-                project_read_only=False,
+                project_read_only=self.read_only,
                 home=self.outside.home,
                 state_dir=self.state,
                 program_dirs=find_program_dirs(
@@ -147,6 +154,45 @@ def test_a_permission_dialog_and_a_tool_work_inside(claude: SandboxedClaude) -> 
     seen = (claude.project / "seen.txt").read_text()
     assert "must-not-pass" not in seen
     assert "\n.ssh" not in seen
+
+
+def test_another_account_s_session_is_resumed_in_its_own_state_folder(
+    claude: SandboxedClaude,
+) -> None:
+    account = claude.outside.home / "accounts/work"
+    account.mkdir(parents=True)
+    claude.outside.config_file.rename(account / ".claude.json")
+    environment = claude.outside.environment(CLAUDE_CONFIG_DIR=str(account))
+    with claude.outside.start(
+        "first words", directory=claude.project, environment=environment
+    ) as terminal:
+        terminal.wait_for("Stub answer")
+        terminal.send("/exit\r")
+        terminal.wait_end()
+    (transcript,) = account.glob("projects/*/*.jsonl")
+    claude.config_dir = account
+    with claude.start("--resume", transcript.stem, transcript=transcript) as terminal:
+        wait_for(claude.is_idle, "the resumed session is idle")
+        terminal.send("and on\r")
+        terminal.wait_for("Stub answer to: and on")
+        terminal.send("/exit\r")
+        assert terminal.wait_end() == 0
+    assert b"Stub answer to: and on" in transcript.read_bytes()
+    entry = json.loads((account / ".claude.json").read_text())["projects"]
+    assert entry[str(claude.project)]["lastSessionId"] == transcript.stem
+
+
+def test_a_tool_cannot_write_in_a_read_only_project(claude: SandboxedClaude) -> None:
+    claude.read_only = True
+    with claude.start("stub:bash(touch made.txt; echo status=$?)") as terminal:
+        terminal.wait_for("Do you want to proceed")
+        terminal.answer("1", dialog="Do you want to proceed")
+        terminal.wait_for("Done.")
+        terminal.send("/exit\r")
+        terminal.wait_end()
+    (transcript,) = claude.outside.transcripts()
+    assert b"Read-only file system" in transcript.read_bytes()
+    assert not (claude.project / "made.txt").exists()
 
 
 def test_only_counters_of_the_project_come_back(claude: SandboxedClaude) -> None:
