@@ -39,7 +39,7 @@ RESUME: Final = """mutation Resume($input: ResumeOutsideSessionInput!) {
     ... on ResumeOutsideSessionPayload {
       terminal { id name state cols rows } ticket { secret socketPath }
     }
-    ... on OutsideSessionResumed { terminal { id } }
+    ... on OutsideSessionResumed { openTerminal { id } }
     ... on UserError { code message }
   }
 }"""

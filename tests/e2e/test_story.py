@@ -42,7 +42,7 @@ def watch_it_live_and_die(
         assert feed.rows[session_id]["directory"] == str(project)
         feed.until(lambda: feed.rows[session_id]["state"] == "IDLE")
         assert feed.rows[session_id]["stateEvidence"]["source"] == "REGISTRY"
-        assert feed.rows[session_id]["resume"] is None
+        assert feed.rows[session_id]["resume"] == {"available": False, "refusal": None}
 
         program.wait_for(READY)
         program.send("stub:bash(touch asked.txt)\r")
