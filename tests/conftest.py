@@ -1,0 +1,15 @@
+"""What every test may count on: an ordinary user, and nothing of the developer's own."""
+
+import os
+
+import pytest
+
+AS_ROOT = (
+    "These tests run as an ordinary user. As root use scripts/test, which makes one."
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse end-to-end tests as root: sandboxes and `/proc` differ for root."""
+    if os.geteuid() == 0 and any("/e2e/" in str(item.path) for item in items):
+        pytest.exit(AS_ROOT, returncode=2)
