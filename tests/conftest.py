@@ -1,4 +1,4 @@
-"""What every test may count on: an ordinary user, and nothing of the developer's own."""
+"""What every test may count on: an ordinary user, and nothing of the developer's."""
 
 import os
 
