@@ -125,7 +125,10 @@ class SessionBoard:
             if project_id is None or row.project_id == project_id
         )
         hours = [transcript.fold.hours for transcript in found if transcript]
-        return collect_usage(hours, start=start, end=end, bucket=bucket)
+        # Folds are never changed once they are in the library: a thread may read them.
+        return await asyncio.to_thread(
+            collect_usage, hours, start=start, end=end, bucket=bucket
+        )
 
     # What starting and watching terminals needs.
 

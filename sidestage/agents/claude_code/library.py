@@ -23,7 +23,7 @@ from sidestage.sessions.index import StoredTranscript, TranscriptStore
 
 AT_ONCE_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """A change whose reading would cost more waits for the background: 10 ms at most."""
-SAVE_LIMIT_ROWS: Final = 200
+SAVE_LIMIT_ROWS: Final = 50
 """Rows written in one transaction."""
 
 

@@ -15,20 +15,22 @@ def collect_usage(
 
     An hour counts if it begins in the range.
     """
-    sums: dict[datetime, list[int]] = {}
+    low, high = start.timestamp(), end.timestamp()
+    width = 24 if bucket is UsageBucket.DAY else 1
+    sums: dict[int, list[int]] = {}
     for hours in transcripts:
         for hour, counts in hours.items():
-            moment = datetime.fromtimestamp(int(hour) * HOUR_SECONDS, UTC)
-            if start <= moment < end:
-                total = sums.setdefault(_bucket_start(moment, bucket), [0] * 5)
+            if low <= int(hour) * HOUR_SECONDS < high:
+                # Hours are counted from 1970-01-01T00:00Z, so 24 of them are a day.
+                total = sums.setdefault(int(hour) // width * width, [0] * 5)
                 for index, number in enumerate(counts):
                     total[index] += number
     return tuple(
-        UsagePoint(moment, TokenUsage(*total[:4]), total[4])
-        for moment, total in sorted(sums.items())
+        UsagePoint(
+            datetime.fromtimestamp(hour * HOUR_SECONDS, UTC),
+            TokenUsage(*total[:4]),
+            total[4],
+        )
+        for hour, total in sorted(sums.items())
         if any(total)
     )
-
-
-def _bucket_start(moment: datetime, bucket: UsageBucket) -> datetime:
-    return moment.replace(hour=0) if bucket is UsageBucket.DAY else moment
