@@ -264,6 +264,8 @@ class Broadcast:
         try:
             async for payload in _read(group, after):
                 yield payload
+        except SidestageError as error:
+            raise refusal([shown_error(error)]) from error
         finally:
             group.members -= 1
             if not group.members:

@@ -58,6 +58,11 @@ class FeedMessage:
     more: bool = plain("Whether the snapshot goes on in the next message.")
     at: datetime = plain("When the server looked.")
 
+    @classmethod
+    def is_type_of(cls, value: object, _info: object) -> bool:
+        """Tell whether *value* is a message; a feed's field names its own type."""
+        return isinstance(value, Message)
+
 
 @strawberry.type(description="News of the sessions.")
 class OutsideSessionFeedMessage(FeedMessage):
@@ -240,7 +245,7 @@ async def follow_sessions(
         feed=context.parts.sessions.feed,
         key=lambda session: session.id,
         matches=wish.with_resumable(lambda session: is_resumable(context, session)),
-        may_have_matched=wish.matches,
+        may_have_matched=lambda session, at: may_have_matched(wish, session, at),
         leaves_at=wish.leaves_at if wish.active_within_seconds else None,
         follows=_follows_of_sessions(context, wish),
         clock=context.parts.clock,
@@ -284,6 +289,17 @@ async def follow_transcript(
         context, view, id_, given(after)
     )
     return stream
+
+
+def may_have_matched(
+    wish: SessionFilter, session: sessions.Session, at: datetime
+) -> bool:
+    """Tell whether *session* may have matched *at*, when its project may have differed.
+
+    What was resumable then is not kept; only what has ended can have been.
+    """
+    has_ended = session.state is sessions.SessionState.ENDED
+    return wish.matches(session, at) and (has_ended or not wish.resumable)
 
 
 def _stream(context: Context, view: View[Any], wish: str, after: str | None) -> Any:  # noqa: ANN401 -- strawberry reads the resolver's own annotation

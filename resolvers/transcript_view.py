@@ -114,7 +114,7 @@ class TranscriptView:
         self, mark: str, now: Position
     ) -> Rows[TranscriptEntry] | None:
         missed: list[TranscriptEntry] = []
-        while len(missed) <= MISSED_LIMIT_ENTRIES:
+        while True:
             try:
                 page = await self._transcripts.page(
                     self._session_id, first=PAGE_ENTRIES, after=mark
@@ -122,10 +122,11 @@ class TranscriptView:
             except BadUserInput:  # the mark is of another branch
                 return None
             missed.extend(page.entries)
+            if len(missed) > MISSED_LIMIT_ENTRIES:
+                return None
             if not page.has_next or not page.entries:
                 return Rows(now, tuple(missed))
             mark = page.entries[-1].order
-        return None
 
     async def wait(self, since: Position) -> None:
         """Return once there is an entry after *since*, or another branch.

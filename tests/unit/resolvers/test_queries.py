@@ -421,8 +421,7 @@ async def test_the_server_says_what_it_is() -> None:
             VIEWER,
         ),
         (
-            '{ ...F } fragment F on Query { node(id: "x") { ...T } } '
-            "fragment T on Terminal { screen }",
+            '{ ...F } fragment F on Query { node(id: "") { ... on Terminal { screen }}}',
             VIEWER,
         ),
         (
