@@ -220,18 +220,6 @@ def test_links_in_the_project_lead_nowhere(bench: Bench) -> None:
     assert set(bench.try_inside(tries).values()) == {GONE}
 
 
-def test_a_second_account_s_state_outside_the_home_is_hidden(bench: Bench) -> None:
-    other = bench.root / "account"
-    other.mkdir()
-    (other / "login").write_text("secret")
-    profile = bench.profile(
-        home=bench.root / "elsewhere", hidden=(other,), project=bench.project
-    )
-    (bench.root / "elsewhere").mkdir()
-    tries: list[Try] = [("read", str(other / "login"))]
-    assert set(bench.try_inside(tries, profile).values()) == {GONE}
-
-
 def test_a_read_only_project_takes_no_write(bench: Bench) -> None:
     profile = bench.profile(project_read_only=True)
     tries: list[Try] = [

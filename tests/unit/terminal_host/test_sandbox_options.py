@@ -1,5 +1,6 @@
 """The options of bubblewrap: what they say, and in which order."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,18 @@ def test_a_program_folder_with_private_files_is_refused(
     )
     with pytest.raises(SandboxUnavailable, match="private files"):
         options_of(wide)
+
+
+def test_a_second_account_s_state_outside_the_home_is_hidden(
+    profile: SandboxProfile, tmp_path: Path
+) -> None:
+    account = tmp_path / "account"
+    account.mkdir()
+    hiding = replace(profile, hidden=(account, tmp_path / "absent"))
+    options = options_of(hiding)
+    hidden = place(options, "--tmpfs", account)
+    assert hidden < place(options, "--bind", profile.project, profile.project)
+    assert str(tmp_path / "absent") not in options
 
 
 def test_without_network_a_namespace_of_its_own_is_asked_for(
