@@ -33,8 +33,10 @@ class Notable:
 _NOTABLE = re.compile(
     rb"\x1b\](?P<osc>[^\x07\x18\x1a\x1b]*)(?P<end>\x07|\x1b\\)"
     rb"|(?P<bell>\x07)"
-    rb"|\x1b\[(?P<query>[?>=]?[0-9;]*(?:[cn]|\$p)|>[0-9]*q)"
+    rb"|\x1b\[(?P<query>[?>=]?+[0-9;]*+(?:[cnq]|\$p))"
 )
+# Most pieces hold neither a bell nor an OSC: then a fixed beginning is searched for.
+_QUERY = re.compile(rb"\x1b\[(?P<query>[?>=]?+[0-9;]*+(?:[cnq]|\$p))")
 _UNFINISHED = re.compile(rb"\x1b(?:\[[?>=]?[0-9;]*\$?|\][^\x07\x18\x1a\x1b]*\x1b?)?\Z")
 _STRING_END = re.compile(rb"[\x07\x18\x1a]|\x1b")
 _TITLE = re.compile(rb"[02];(.*)", re.DOTALL)
@@ -54,7 +56,8 @@ class NotableScanner:
         position = self._leave_string(text)
         found: list[Notable] = []
         last = position
-        for match in _NOTABLE.finditer(text, position):
+        rich = b"\x07" in text or b"\x1b]" in text
+        for match in (_NOTABLE if rich else _QUERY).finditer(text, position):
             last = match.end()
             notable = _read(match, last - offset)
             if notable is not None:
@@ -86,9 +89,9 @@ class NotableScanner:
 
 
 def _read(match: re.Match[bytes], end: int) -> Notable | None:
-    if match["bell"] is not None:
+    if match.lastgroup == "bell":
         return Notable(NotableKind.BELL, end, b"")
-    if match["query"] is not None:
+    if match.lastgroup == "query":
         return Notable(NotableKind.CSI_QUERY, end, match["query"])
     title = _TITLE.fullmatch(match["osc"])
     if title is not None:

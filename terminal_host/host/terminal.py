@@ -296,10 +296,10 @@ class HostedTerminal:
             self._write(notices.answers)
         if notices.title is not None:
             self._title = notices.title
+            self._change_soon()  # some programs animate it
         if notices.bell:
             self._bell_at = datetime.now(UTC)
-        if notices.title is not None or notices.bell:
-            self._change_soon()
+            self._on_change(self)
 
     def _write(self, data: bytes) -> None:
         if self._hung_up or self.finished:

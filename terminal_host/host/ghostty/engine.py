@@ -1,15 +1,14 @@
 """The engine: libghostty, fed as xterm.js acts, repainted in full."""
 
-from collections.abc import Callable
 from typing import Final
 
-from terminal_host.host.ghostty.cells import Grid, read_grid
+from terminal_host.host.ghostty.cells import Grid, Row, read_grid
 from terminal_host.host.ghostty.decoding import Decoder
-from terminal_host.host.ghostty.library import Data, LibraryFailed, OwnedVt, Vt
+from terminal_host.host.ghostty.library import Data, OwnedVt, Vt
 from terminal_host.host.ghostty.pens import encode_pen
 from terminal_host.host.ghostty.quirks import XtermFeed
 from terminal_host.host.ghostty.repaint import Buffer, Picture, repaint
-from terminal_host.host.ghostty.state import ScreenState, default_tabs, read_state
+from terminal_host.host.ghostty.state import default_tabs, read_state
 from terminal_host.host.ghostty.widths import from_library
 
 REPLAY_LIMIT_BYTES: Final = 4 << 20
@@ -105,23 +104,44 @@ class GhosttyEngine:
     def _read_buffers(self, history_lines: int) -> tuple[Buffer, Buffer | None]:
         """Read both buffers from a copy: only there may the cursor be restored."""
         vt = self._vt
-        now, shown_alternate = read_state(vt), vt.alternate
-        return self._with_clone(
-            lambda copy: self._read_copy(
-                copy, now, history_lines, alternate=shown_alternate
-            )
-        )
+        with vt.cloned() as copy:
+            if copy is not None:
+                return self._read_copy(copy, history_lines)
+        if not vt.get(Data.AT_GROUND):
+            # An open string too long to be copied: it ends here, its rest is dropped.
+            vt.write(b"\x18")
+            self._decoder.swallowing = True
+            with vt.cloned() as copy:
+                if copy is not None:
+                    return self._read_copy(copy, history_lines)
+        return self._read_shown(history_lines)
 
-    def _read_copy(
-        self, copy: Vt, now: ScreenState, history_lines: int, *, alternate: bool
-    ) -> tuple[Buffer, Buffer | None]:
+    def _read_shown(self, history_lines: int) -> tuple[Buffer, Buffer | None]:
+        """Read what is shown from the terminal itself, which some states leave only.
+
+        The main buffer behind an alternate one is lost then, and the saved cursors.
+        """
+        state = read_state(self._vt)
+        grid = read_grid(self._vt, history_lines)
+        shown = Buffer(grid, state, read_state(self._vt))
+        if not self._vt.alternate:
+            return shown, None
+        blank = Grid(
+            (Row(wrapped=False, runs=()),) * self._vt.get(Data.ROWS),
+            cursor_shape=grid.cursor_shape,
+            cursor_blinks=False,
+        )
+        return Buffer(blank, read_state(self._vt), read_state(self._vt)), shown
+
+    def _read_copy(self, copy: Vt, history_lines: int) -> tuple[Buffer, Buffer | None]:
+        now = read_state(self._vt)
         grid = read_grid(copy, history_lines)
         copy.write(b"\x18\x1b8")
         shown = Buffer(grid, now, read_state(copy))
-        if not alternate:
+        if not self._vt.alternate:
             return shown, None
         copy.write(b"\x1b[?47l")
-        main_grid: Grid = read_grid(copy, history_lines)
+        main_grid = read_grid(copy, history_lines)
         copy.write(b"\x1b8")
         saved, state = read_state(copy), read_state(copy)
         state.region, state.tabs = self._feed.main_extras or (
@@ -129,20 +149,6 @@ class GhosttyEngine:
             default_tabs(self._vt.get(Data.COLS)),
         )
         return Buffer(main_grid, state, saved), shown
-
-    def _with_clone(
-        self, read: Callable[[Vt], tuple[Buffer, Buffer | None]]
-    ) -> tuple[Buffer, Buffer | None]:
-        with self._vt.cloned() as copy:
-            if copy is not None:
-                return read(copy)
-        # An open string is too long to be encoded: it ends here, its rest is dropped.
-        self._vt.write(b"\x18")
-        self._decoder.swallowing = True
-        with self._vt.cloned() as copy:
-            if copy is None:
-                raise LibraryFailed("snapshot")
-            return read(copy)
 
     def _drop_rows_below(self, rows: int) -> None:
         """Erase rows below the cursor that do not fit: xterm.js drops them first."""

@@ -59,6 +59,9 @@ class Data(Enum):
     )
 
 
+_PENDING_WRAP: Final = Data.PENDING_WRAP.value[0]
+
+
 class LibraryFailed(Exception):
     """A call of the library failed that never does on a sound terminal."""
 
@@ -69,6 +72,7 @@ class Vt:
     def __init__(self, pointer: Native, keep: object = None) -> None:
         self.pointer = pointer
         self._keep = keep  # whatever frees the pointer when it goes
+        self._wraps = ffi.new("bool*")
         self._buffers: dict[str, Any] = {}
         self._mode = ffi.new("GhosttyTerminalModeConfig*")
 
@@ -85,6 +89,11 @@ class Vt:
         if lib.ghostty_terminal_get(self.pointer, key, buffer):
             raise LibraryFailed(data.name)
         return int(buffer[0])
+
+    def wraps_next(self) -> bool:
+        """Tell whether the next character wraps first; quicker than `get`."""
+        lib.ghostty_terminal_get(self.pointer, _PENDING_WRAP, self._wraps)
+        return bool(self._wraps[0])
 
     @property
     def cursor(self) -> tuple[int, int]:

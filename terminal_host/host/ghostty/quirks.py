@@ -1,7 +1,8 @@
 """The few sequences on which libghostty and xterm.js part, done as xterm.js does them.
 
 One regular expression finds them; all else goes to the library untouched. Each rule is
-one row of the table at the end.
+one row of the table at the end, but for EL: behind the last column, where the next
+character wraps, there is nothing for it to erase.
 """
 
 import re
@@ -29,9 +30,9 @@ _COMMON = (
     rb"|(?P<soft_reset>!p)"
     rb"|\?(?P<alternate>(?:[\d;]*;)?(?:47|1047|1048|1049)(?:;[\d;]*)?[hl])"
     rb"|(?P<ignored>\?(?:[\d;]*[sr]|(?:2027|69)[hl]))"
-    rb"|(?P<scroll_up>\d*S)"
-    rb"|(?P<repeat>\d*b)"
-    rb"|(?P<scroll_down>\d*T)"
+    rb"|(?P<scroll_up>\d*+S)"
+    rb"|(?P<repeat>\d*+b)"
+    rb"|(?P<scroll_down>\d*+T)"
     rb"|0+(?P<zero>[@A-GILMPXZae])"
     rb"|(?P<cursor>[su])"
 )
@@ -40,7 +41,7 @@ _LINK = rb"|\](?P<link>8;[^;\x07\x1b]*;(?P<uri>[^\x07\x1b]*)(?:\x07|\x1b\\))"
 _WITHOUT_LINKS = re.compile(_COMMON + _REST + rb")")
 _BEFORE_LINK = re.compile(_COMMON + _REST + _LINK + rb")")
 _INSIDE_LINK = re.compile(_COMMON + rb"|(?P<pen>[\d;:]*)m" + _REST + _LINK + rb")")
-_QUICK = re.compile(rb"\x1b(?:\[[0-9;:]*[^0-9;:m]|[^\[])")
+_QUICK = re.compile(rb"\x1b(?:\[[0-9;:]*+[^m]|[^\[])")
 """Finds whatever might be in the table, at half the cost: colours alone are not."""
 
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]+[0-~]|[0-Z\\^-~])")
@@ -114,12 +115,17 @@ class XtermFeed:
         while match is not None:
             if match.start() > position:
                 write(data[position : match.start()])
-            position = match.end()
+            end = match.end()
             name = match.lastgroup or ""
-            _RULES[name](self, match)
+            if name == "erase_line":
+                # By far the most frequent; it goes with what follows it.
+                position = end if self._vt.wraps_next() else match.start()
+            else:
+                position = end
+                _RULES[name](self, match)
             if name in ("link", "pen"):
                 pattern = self._pattern(data)
-            match = pattern.search(data, position)
+            match = pattern.search(data, end)
         if position < len(data):
             write(data[position:] if position else data)
 
@@ -147,11 +153,6 @@ class XtermFeed:
             vt.write(mode)
             region = read_state(vt).region if origin else None
             vt.write(self.go(x, wanted, region))
-
-    def _erase_line(self, match: re.Match[bytes]) -> None:
-        # Behind the last column there is nothing to erase.
-        if not self._vt.get(Data.PENDING_WRAP):
-            self._vt.write(match[0])
 
     def _soft_reset(self, _: re.Match[bytes]) -> None:
         x, y = self._vt.cursor
@@ -304,7 +305,6 @@ class XtermFeed:
 
 
 _RULES: Final[dict[str, Callable[[XtermFeed, re.Match[bytes]], None]]] = {
-    "erase_line": XtermFeed._erase_line,
     "soft_reset": XtermFeed._soft_reset,
     "alternate": XtermFeed._alternate,
     "ignored": lambda _feed, _match: None,
