@@ -6,7 +6,6 @@ not among it: they belong to the host, which outlives us.
 
 import asyncio
 import platform
-import subprocess
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -34,16 +33,20 @@ from sidestage.storage.stores import (
     utc_now,
 )
 from sidestage.storage.transcripts import SqlTranscriptStore
-from sidestage.terminals.environment import render_git_config
 from sidestage.terminals.launch import Launcher, LaunchSettings
 from sidestage.terminals.model import TerminalHost
 from sidestage.terminals.parts import DeskParts
+from sidestage.terminals.programs import (
+    AGENT_PROGRAMS,
+    COMPANIONS,
+    find_program_dirs,
+    read_git_config,
+)
 from sidestage.terminals.service import TerminalDesk
 from sidestage.terminals.store import TerminalStore
 from sidestage.terminals.templates import TEMPLATE_IDS, find_templates
 from terminal_host.gateway.host_client import HostClient, open_host
 
-GIT_PATIENCE_SECONDS: Final = 5.0
 LOGIN_SYNC_SECONDS: Final = 10.0
 """How often the logins inside and outside of sandboxes are brought in step."""
 
@@ -219,34 +222,21 @@ async def _launcher(settings: Settings, files: ClaudePrivateFiles) -> Launcher:
         sandbox=settings.sandbox,
         environment=settings.environment,
         pass_environment=settings.pass_environment,
-        program_dirs=tuple(map(Path, settings.sandbox_path_dirs)),
-        git_config=await asyncio.to_thread(_read_git_identity, settings),
+        program_dirs=await asyncio.to_thread(_program_dirs, settings),
+        git_config=await asyncio.to_thread(read_git_config, dict(settings.environment)),
     )
     return Launcher(launch, {AgentKind.CLAUDE_CODE: files})
+
+
+def _program_dirs(settings: Settings) -> tuple[Path, ...]:
+    return find_program_dirs(
+        (*AGENT_PROGRAMS, *COMPANIONS),
+        path=settings.path,
+        home=settings.home,
+        listed=map(Path, settings.sandbox_path_dirs),
+    )
 
 
 def _host_arguments(settings: Settings) -> tuple[str, ...]:
     limit = ("--running-limit", str(settings.terminals_limit))
     return (*limit, "--allow-root") if settings.allow_root else limit
-
-
-def _read_git_identity(settings: Settings) -> str:
-    return render_git_config(
-        _ask_git("user.name", settings), _ask_git("user.email", settings)
-    )
-
-
-def _ask_git(name: str, settings: Settings) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "config", "--global", "--get", name],
-            env=dict(settings.environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=GIT_PATIENCE_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return None
-    return done.stdout.strip() or None

@@ -1,8 +1,9 @@
-"""Which folders inside the home a sandbox must show, for programs to work there.
+"""Which hidden folders a sandbox must show after all, for programs to work there.
 
 The sandbox's home is empty, and version managers (nvm, mise, uv, native installers)
-keep programs in the home. Shown, read-only, are the folder of the PATH where a program
-is found and the folder it is really installed in.
+keep programs in the home; some owners keep them in other folders that a sandbox hides.
+Shown, read-only, are the folder of the PATH where a program is found and the folder it
+is really installed in.
 """
 
 import shutil
@@ -13,6 +14,19 @@ from typing import Final
 
 from sidestage.terminals.environment import render_git_config
 
+MASKED_FOLDERS: Final = (
+    "/sys",
+    "/run",
+    "/tmp",  # noqa: S108 - hidden, not used
+    "/var/tmp",  # noqa: S108 - hidden, not used
+    "/home",
+    "/root",
+    "/mnt",
+    "/media",
+)
+"""What every sandbox hides besides the home: a read-only bind leaves every socket
+connectable, and these are where they lie."""
+AGENT_PROGRAMS: Final = ("claude", "codex")
 COMPANIONS: Final = ("node", "npm", "npx", "git", "python3", "uv", "rg")
 """Programs agents call or are written for, besides themselves."""
 GIT_PATIENCE_SECONDS: Final = 5.0
@@ -24,21 +38,23 @@ def find_program_dirs(
 ) -> tuple[Path, ...]:
     """Return the folders for *programs*, as *path* finds them, and those *listed*.
 
-    Only folders inside *home* count (the rest of the machine is visible anyway), each
-    once. A program that is not there is left out, and so is a folder that holds the
-    home or a hidden folder directly in it: that is where secrets lie.
+    Only folders inside *home* or a masked folder count (the rest of the machine is
+    visible anyway), each once. A program that is not there is left out, and so is a
+    folder that holds the home, or a hidden folder directly in the home: that is where
+    secrets lie.
     """
     real_home = home.resolve()
+    hidden = [real_home, *(Path(folder).resolve() for folder in MASKED_FOLDERS)]
     found = [
         folder
         for program in programs
         if (place := shutil.which(program, path=path))
         for folder in _folders_of(Path(place).absolute())
     ]
-    inside = (f for f in found if f.is_relative_to(real_home))
+    inside = (f for f in found if any(f.is_relative_to(each) for each in hidden))
     # What the owner lists by hand is the owner's decision; the host still refuses the
     # home itself and everything that holds it.
-    chosen = [*(f for f in inside if _is_narrow(f, real_home)), *listed]
+    chosen = [*(f for f in inside if _is_narrow(f, real_home, hidden)), *listed]
     return tuple(dict.fromkeys(folder for folder in chosen if folder.is_dir()))
 
 
@@ -70,9 +86,13 @@ def install_folder(program: Path) -> Path:
     return program.parent
 
 
-def _is_narrow(folder: Path, home: Path) -> bool:
-    parts = folder.relative_to(home).parts
-    return bool(parts) and not (len(parts) == 1 and parts[0].startswith("."))
+def _is_narrow(folder: Path, home: Path, hidden: list[Path]) -> bool:
+    if folder in hidden or home.is_relative_to(folder):
+        return False
+    if folder.parent == home:
+        return not folder.name.startswith(".")
+    # Not the whole home of somebody else either.
+    return folder.parent != Path("/home")
 
 
 def read_git_config(environment: dict[str, str]) -> str:

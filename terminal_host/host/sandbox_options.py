@@ -18,6 +18,7 @@ from sidestage.terminals.environment import (
     HOOK_PROGRAM_INSIDE,
 )
 from sidestage.terminals.model import AgentFiles, SandboxProfile
+from sidestage.terminals.programs import MASKED_FOLDERS
 
 _NAMESPACES: Final = (
     "--unshare-user",
@@ -32,18 +33,6 @@ _NAMESPACES: Final = (
 # namespace of its own every agent is pid 2. --new-session: it takes the controlling
 # terminal away, and with it job control and SIGWINCH; nothing outside reads our PTY.
 # --setenv: arguments are readable by every user of the machine.
-
-_MASKED: Final = (
-    "/sys",
-    "/run",
-    "/tmp",  # noqa: S108 - hidden, not used
-    "/var/tmp",  # noqa: S108 - hidden, not used
-    "/home",
-    "/root",
-    "/mnt",
-    "/media",
-)
-"""A read-only bind leaves every socket connectable, and these are where they lie."""
 
 _NAME_SERVICE: Final = (
     "/run/systemd/resolve",
@@ -92,7 +81,7 @@ def list_options(
 
 def _masks(profile: SandboxProfile) -> Iterator[str]:
     """Cover what is not shared: sockets, homes, other accounts' state."""
-    for folder in dict.fromkeys(_real_folders(_MASKED)):
+    for folder in dict.fromkeys(_real_folders(MASKED_FOLDERS)):
         yield from ("--tmpfs", folder)
     for source in _NAME_SERVICE:
         yield from ("--ro-bind-try", source, source)

@@ -11,11 +11,13 @@ block ends the server is stopped, and the terminal host that it left with it.
 
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +31,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from sidestage.state import SOCKET_PATH_LIMIT_BYTES
 from tests.waiting import wait_for
 
 Json = dict[str, Any]
@@ -58,14 +61,24 @@ class RunningServer:
         environment: Mapping[str, str],
         arguments: Sequence[str] = (),
         program: Sequence[str] = ("-P", "-m", "sidestage", "serve"),
+        python: Path = Path(sys.executable),
     ) -> None:
         self.environment = dict(environment)
         self.home = Path(self.environment["HOME"])
-        self.state_dir = self.home / ".local" / "state" / "sidestage"
+        self.state_dir = self._find_state_dir()
         self.log = self.home / "serve.log"
         self.url = ""
-        self._command = [sys.executable, *program, "--port", "0", *arguments]
+        self._command = [str(python), *program, "--port", "0", *arguments]
         self._process: subprocess.Popen[str] | None = None
+
+    def _find_state_dir(self) -> Path:
+        own = self.home / ".local" / "state" / "sidestage"
+        if len(os.fsencode(own / "control.sock")) <= SOCKET_PATH_LIMIT_BYTES:
+            return own
+        # The scratch home lies too deep for a Unix socket; so do some owners' homes.
+        short = Path(tempfile.mkdtemp(prefix="sidestage-"))
+        self.environment["SIDESTAGE_STATE_DIR"] = str(short)
+        return short
 
     @property
     def token(self) -> str:
@@ -248,6 +261,8 @@ class RunningServer:
         if host is not None:
             os.kill(host, signal.SIGTERM)
             wait_for(lambda: self.host_pid() is None, "the terminal host ends")
+        if not self.state_dir.is_relative_to(self.home):
+            shutil.rmtree(self.state_dir, ignore_errors=True)
         if error is not None and self.log.exists():
             sys.stderr.write(f"--- serve.log\n{self.log.read_text()[-8000:]}\n")
 

@@ -38,7 +38,7 @@ def watch_it_live_and_die(
         program.send("stub:slow(3) hello from the keyboard\r")
         feed.until(lambda: states(feed.rows) == {"RUNNING"})
         [session_id] = feed.rows
-        assert feed.rows[session_id]["name"].startswith("stub:slow(3) hello")
+        feed.until(lambda: feed.rows[session_id]["name"].startswith("stub:slow(3) hel"))
         assert feed.rows[session_id]["directory"] == str(project)
         feed.until(lambda: feed.rows[session_id]["state"] == "IDLE")
         assert feed.rows[session_id]["stateEvidence"]["source"] == "REGISTRY"

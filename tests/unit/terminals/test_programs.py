@@ -64,6 +64,13 @@ def test_neither_the_home_nor_a_hidden_folder_of_it_is_shown_for_a_program(
     assert find_program_dirs(["tool"], path=str(program.parent), home=home) == ()
 
 
+def test_a_program_in_another_hidden_folder_is_shown(home: Path) -> None:
+    """Only the home was looked at; an agent in `/tmp` or `/home` was missing."""
+    program = put_program(home.parent / "elsewhere" / "tool")
+    found = find_program_dirs(["tool"], path=str(program.parent), home=home)
+    assert found == (program.parent,)
+
+
 def test_what_the_owner_lists_is_shown_if_it_is_there(home: Path) -> None:
     (home / ".cargo").mkdir()
     listed = [home / ".cargo", home / "absent"]
