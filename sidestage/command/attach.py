@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         }
         data = client.query(_TICKET, {"input": given})
     payload = payload_of(data, "issueTerminalTicket", "IssueTerminalTicketPayload")
-    return attach(settings, payload["ticket"])
+    return attach(settings, payload["ticket"], given["terminalId"])
 
 
 def _find_terminal(client: Client, named: str | None) -> str:

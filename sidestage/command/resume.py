@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if detached:
         _say(payload["terminal"], as_json=arguments.json)
         return 0
-    return attach(settings, payload["ticket"])
+    return attach(settings, payload["ticket"], payload["terminal"]["id"])
 
 
 def find_session(client: Client, named: str) -> str:
