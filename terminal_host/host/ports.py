@@ -30,5 +30,6 @@ class Confiner(Protocol):
         Blocks for a few milliseconds; the first call tries the sandbox out (tens of
         milliseconds).
 
-        Raises `SandboxUnavailable`, `AgentNotFound`.
+        Raises `SandboxUnavailable`, `AgentNotFound`, `ProjectChanged`,
+        `ProjectFolderMissing`.
         """

@@ -22,6 +22,7 @@ from terminal_host.host.ports import Confined
 from terminal_host.host.sandbox_descriptors import MemoryFiles
 from terminal_host.host.sandbox_options import Descriptors, list_options
 from terminal_host.host.sandbox_probe import SandboxProbe
+from terminal_host.host.sandbox_project import hold_mounts, list_mounts
 from terminal_host.host.seccomp import MACHINES, build_filter
 
 _NO_SANDBOX: Final = SandboxReport(
@@ -56,6 +57,7 @@ class BubblewrapConfiner:
         self._launcher = Path(confine.__file__).read_bytes()
         self._proven: SandboxProbe | None = None
         self._reset: tuple[str, ...] = ()
+        self._holds_folders = False
 
     def probe(self) -> SandboxProbe:
         """Try the sandbox out, or remember that it has worked."""
@@ -91,11 +93,18 @@ class BubblewrapConfiner:
         if bubblewrap is None:
             raise SandboxUnavailable(sandbox_probe.INSTALL)
         files = MemoryFiles(stack)
+        project = (
+            hold_mounts(profile, stack) if self._holds_folders else list_mounts(profile)
+        )
+        folders = tuple(m.descriptor for m in project if m.descriptor is not None)
         options = list_options(
-            profile, directory=directory, descriptors=_hold_contents(profile, files)
+            profile,
+            directory=directory,
+            project=project,
+            descriptors=_hold_contents(profile, files),
         )
         listed = files.hold_list("options", options)
-        kept = files.descriptors
+        kept = (*files.descriptors, *folders)
         # `env` would take a program with "=" in its path for a variable.
         reset = () if "=" in argv[0] else self._reset
         command = (bubblewrap, "--args", str(listed), "--", *reset, *argv)
@@ -103,7 +112,7 @@ class BubblewrapConfiner:
         signals = ("scoped" if scoped else "", "deaf" if reset else "")
         return Confined(
             argv=self._launch(files, command, ",".join(filter(None, signals)), kept),
-            pass_fds=files.descriptors,
+            pass_fds=(*files.descriptors, *folders),
             report=SandboxReport(
                 enabled=True,
                 kind="bubblewrap",
@@ -142,6 +151,7 @@ class BubblewrapConfiner:
         if refusal:
             return SandboxProbe(refusal, version, abi)
         self._reset = _find_reset()
+        self._holds_folders = sandbox_probe.binds_descriptors(self._program)
         return SandboxProbe(self._run_trial(), version, abi)
 
     def _run_trial(self) -> str | None:

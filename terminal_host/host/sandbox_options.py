@@ -5,7 +5,6 @@ then the masks, then the few things let through, the state folder's mask last. E
 source of a mount is looked up outside of the sandbox.
 """
 
-import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from sidestage.terminals.environment import (
 )
 from sidestage.terminals.model import AgentFiles, SandboxProfile
 from sidestage.terminals.programs import MASKED_FOLDERS
+from terminal_host.host.sandbox_project import ProjectMount
 
 _NAMESPACES: Final = (
     "--unshare-user",
@@ -48,16 +48,20 @@ class Descriptors:
     """Open descriptors bubblewrap reads: the filter, and the git configuration."""
 
     seccomp: int
-    git_config: int | None
+    git_config: int | None = None
 
 
 def list_options(
-    profile: SandboxProfile, *, directory: Path, descriptors: Descriptors
+    profile: SandboxProfile,
+    *,
+    directory: Path,
+    project: Iterable[ProjectMount],
+    descriptors: Descriptors,
 ) -> tuple[str, ...]:
     """Return bubblewrap's options for *profile*, starting in *directory*.
 
-    Raises `SandboxUnavailable` for a program folder that would let in more than
-    programs.
+    *project* are the mounts of `sandbox_project`. Raises `SandboxUnavailable` for a
+    program folder that would let in more than programs.
     """
     options = [*_NAMESPACES]
     if not profile.network:
@@ -67,7 +71,8 @@ def list_options(
     if profile.agent:
         options += _agent_options(profile.agent)
     options += _program_options(profile)
-    options += _project_options(profile)
+    for mount in project:
+        options += mount.options()
     if descriptors.git_config is not None:
         options += [
             "--ro-bind-data",
@@ -133,32 +138,6 @@ def _refuse_wide(folder: Path, profile: SandboxProfile) -> None:
             f"The program folder {folder} holds private files as well. "
             "Install the program elsewhere, or name a narrower folder."
         )
-
-
-def _project_options(profile: SandboxProfile) -> Iterator[str]:
-    """Let the project in, without what a later outside session would run from it."""
-    project = profile.project
-    if profile.project_read_only:
-        yield from ("--ro-bind", str(project), str(project))
-        return
-    yield from _bind(project)
-    # Binding a file inside would protect nothing: the agent renames its parent and
-    # makes a new one. A mount point itself cannot be renamed (EBUSY), hence whole
-    # folders, and `.git` on itself so that its hooks stay where they are.
-    if _is_folder(project / ".claude"):
-        yield from ("--ro-bind", str(project / ".claude"), str(project / ".claude"))
-    if _is_folder(project / ".git"):
-        yield from _bind(project / ".git")
-        if _is_folder(hooks := project / ".git" / "hooks"):
-            yield from ("--ro-bind", str(hooks), str(hooks))
-
-
-def _is_folder(path: Path) -> bool:
-    """Tell whether *path* is a folder and no link: bubblewrap would follow a link."""
-    try:
-        return stat.S_ISDIR(path.lstat().st_mode)
-    except OSError:
-        return False
 
 
 def _bind(source: Path, target: Path | None = None) -> tuple[str, str, str]:

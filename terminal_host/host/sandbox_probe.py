@@ -67,6 +67,15 @@ def refuse_version(version: str | None) -> str | None:
     return f"Install bubblewrap {wanted} or newer; {found} was found."
 
 
+def binds_descriptors(program: str) -> bool:
+    """Tell whether bubblewrap can mount an open folder.
+
+    0.10 can, and older ones that distributions mended after CVE-2024-42472.
+    """
+    done = run_trial([program, "--help"])
+    return done is not None and "--ro-bind-fd" in done.stdout + done.stderr
+
+
 def run_trial(
     argv: Sequence[str], *, pass_fds: tuple[int, ...] = ()
 ) -> "subprocess.CompletedProcess[str] | None":

@@ -52,7 +52,8 @@ def test_the_program_ends_with_the_sandbox(bench: Bench) -> None:
     with bench.start(["sh", "-c", "echo pid=$$; exec sleep 100"]) as terminal:
         inside = int(terminal.wait_for(r"pid=\d+").removeprefix("pid="))
         # The pid namespace is shared: what the program calls itself is what it is.
-        assert Path(f"/proc/{inside}/comm").read_text() == "sleep\n"
+        name = Path(f"/proc/{inside}/comm")
+        wait_for(lambda: name.read_text() == "sleep\n", "the program runs")
         os.kill(terminal.pid, signal.SIGKILL)
         wait_for(lambda: not psutil.pid_exists(inside), "the program ends")
 

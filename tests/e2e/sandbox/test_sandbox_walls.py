@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sidestage.errors import ProjectChanged
 from terminal_host.host.seccomp import MACHINES, TIOCLINUX, TIOCSTI
 from tests.e2e.sandbox.bench import Bench, Try, claude_files, listening, listening_in
 
@@ -239,12 +240,23 @@ def test_without_network_not_even_loopback_answers(bench: Bench) -> None:
 
 def test_a_nested_namespace_does_not_undo_a_mask(bench: Bench) -> None:
     token = bench.state / "admin.token"
-    undo = f"umount -l {bench.home}; umount -l {bench.state}; cat {token}"
-    done = bench.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", undo]
-    )
-    assert "secret" not in done.stdout
+    undo = f"id -u; umount -l {bench.home}; umount -l {bench.state}; cat {token}"
+    nested = ["unshare", "--user", "--map-root-user", "--mount"]
+    done = bench.run([*nested, "sh", "-c", undo])
+    assert done.stdout == "0\n"  # root of its own namespace, and still no token
     assert done.returncode != 0
+
+
+def test_an_agent_s_own_sandbox_works_inside(bench: Bench) -> None:
+    done = bench.run(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "echo", "fine"])
+    assert done.stdout == "fine\n", done.stderr
+
+
+def test_a_link_put_in_the_place_of_the_project_starts_nothing(bench: Bench) -> None:
+    bench.project.rename(bench.project.with_name("moved"))
+    bench.project.symlink_to(bench.home / ".ssh")
+    with pytest.raises(ProjectChanged):
+        bench.run(["ls"])
 
 
 def test_only_the_standard_descriptors_reach_the_program(bench: Bench) -> None:

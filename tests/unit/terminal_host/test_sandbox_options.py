@@ -8,6 +8,7 @@ import pytest
 from sidestage.errors import SandboxUnavailable
 from sidestage.terminals.model import AgentFiles, SandboxProfile
 from terminal_host.host.sandbox_options import Descriptors, list_options
+from terminal_host.host.sandbox_project import list_mounts
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ def options_of(profile: SandboxProfile, git_config: int | None = None) -> list[s
         list_options(
             profile,
             directory=profile.project,
+            project=list_mounts(profile),
             descriptors=Descriptors(seccomp=7, git_config=git_config),
         )
     )
