@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from sidestage.agents.attribution import runs_inside_agent
 from sidestage.agents.claude_code.discovery import Discovery, open_discovery
 from sidestage.agents.claude_code.links import ClaudeLinks
+from sidestage.agents.claude_code.login_watch import watch_logins
 from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
 from sidestage.devices.keeper import TokenKeeper
 from sidestage.ids import HostId, new_id
@@ -46,9 +46,6 @@ from sidestage.terminals.service import TerminalDesk
 from sidestage.terminals.store import TerminalStore
 from sidestage.terminals.templates import TEMPLATE_IDS, find_templates
 from terminal_host.gateway.host_client import HostClient, open_host
-
-LOGIN_SYNC_SECONDS: Final = 10.0
-"""How often the logins inside and outside of sandboxes are brought in step."""
 
 
 def _same_host(host: TerminalHost) -> TerminalHost:
@@ -145,7 +142,9 @@ async def open_parts(
         )
         desk = TerminalDesk(parts)
         await desk.load()
-        await stack.enter_async_context(_running(desk, keeper, files))
+        await stack.enter_async_context(
+            _running(desk, keeper, files, settings.claude_dirs)
+        )
         yield Wired(
             host_id=host_id,
             host_name=platform.node() or "this machine",
@@ -161,12 +160,15 @@ async def open_parts(
 
 @asynccontextmanager
 async def _running(
-    desk: TerminalDesk, keeper: TokenKeeper, files: ClaudePrivateFiles
+    desk: TerminalDesk,
+    keeper: TokenKeeper,
+    files: ClaudePrivateFiles,
+    config_dirs: tuple[Path, ...],
 ) -> AsyncGenerator[None]:
     tasks = [
         asyncio.create_task(desk.run(), name="terminals"),
         asyncio.create_task(_void_tickets(desk, keeper), name="tickets"),
-        asyncio.create_task(_sync_logins(files), name="logins"),
+        asyncio.create_task(watch_logins(files, config_dirs), name="logins"),
     ]
     try:
         yield
@@ -181,12 +183,6 @@ async def _running(
 async def _void_tickets(desk: TerminalDesk, keeper: TokenKeeper) -> None:
     async for token_id in keeper.watch_revocations():
         desk.drop_token(token_id)
-
-
-async def _sync_logins(files: ClaudePrivateFiles) -> None:
-    while True:
-        await asyncio.sleep(LOGIN_SYNC_SECONDS)
-        await asyncio.to_thread(files.sync_logins)
 
 
 async def _host_id(database: Database) -> HostId:

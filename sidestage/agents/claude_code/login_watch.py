@@ -17,10 +17,8 @@ SETTLE_MILLISECONDS: Final = 200
 """A refresh writes a file beside the login and renames it: one look for both."""
 
 
-async def watch_logins(
-    files: ClaudePrivateFiles, config_dirs: Sequence[Path], stop: asyncio.Event
-) -> None:
-    """Bring logins in step whenever one changes, until *stop* is set.
+async def watch_logins(files: ClaudePrivateFiles, config_dirs: Sequence[Path]) -> None:
+    """Bring logins in step whenever one changes, until cancelled.
 
     *config_dirs* are the state folders in use (`~/.claude`, further accounts). Looks
     once at the start, for what changed while nobody watched.
@@ -28,26 +26,21 @@ async def watch_logins(
     files.terminals_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     outside = [folder for folder in config_dirs if folder.is_dir()]
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(_follow(files, [files.terminals_dir], stop, deep=True))
+        tasks.create_task(_follow(files, [files.terminals_dir], deep=True))
         if outside:
             # Not deep: every transcript lies below, and discovery watches those.
-            tasks.create_task(_follow(files, outside, stop, deep=False))
+            tasks.create_task(_follow(files, outside, deep=False))
         tasks.create_task(_sync(files))
 
 
 async def _follow(
-    files: ClaudePrivateFiles,
-    folders: Sequence[Path],
-    stop: asyncio.Event,
-    *,
-    deep: bool,
+    files: ClaudePrivateFiles, folders: Sequence[Path], *, deep: bool
 ) -> None:
     changes = awatch(
         *folders,
         watch_filter=_is_login,
         recursive=deep,
         debounce=SETTLE_MILLISECONDS,
-        stop_event=stop,
     )
     async for _ in changes:
         await _sync(files)

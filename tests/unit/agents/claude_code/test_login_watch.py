@@ -34,13 +34,12 @@ async def test_a_refresh_on_either_side_is_passed_on(tmp_path: Path) -> None:
         transcript=None,
     )
     inside = files.terminals_dir / "terminal:1/config/.credentials.json"
-    stop = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(watch_logins(files, [outside.parent, home / "no"], stop))
+        watching = tasks.create_task(watch_logins(files, [outside.parent, home / "no"]))
         await files.looked.wait()
         for number, (here, there) in enumerate([(inside, outside), (outside, inside)]):
             await pass_on(files, here, there, json.dumps({"n": number}))
-        stop.set()
+        watching.cancel()
 
 
 async def pass_on(files: Told, here: Path, there: Path, login: str) -> None:
