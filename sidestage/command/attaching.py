@@ -13,6 +13,7 @@ from terminal_host.gateway.messages import SUBPROTOCOL
 
 TICKET_FIELDS: Final = "ticket { secret mode socketPath }"
 """What an operation must select of a ticket to attach with it."""
+_TO_THE_LAST_LINE: Final = "\x1b[9999;1H"
 LOST_STATUS: Final = 1
 """The exit status when the connection was lost rather than ended."""
 
@@ -29,7 +30,8 @@ def attach(settings: Settings, ticket: dict[str, Any], terminal_id: str) -> int:
     """Bridge until the program ends or the owner detaches; return the exit status."""
     sys.stderr.write("Attached. Ctrl-] d detaches; the program goes on.\r\n")
     outcome = asyncio.run(_attach(settings, ticket))
-    sys.stderr.write(f"\r\n{_say(outcome, terminal_id)}\n")
+    # Below whatever the program left on the screen.
+    sys.stderr.write(f"{_TO_THE_LAST_LINE}\n{_say(outcome, terminal_id)}\n")
     if outcome.detached:
         return 0
     return LOST_STATUS if outcome.exit_status is None else outcome.exit_status

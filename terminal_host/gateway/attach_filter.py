@@ -12,7 +12,7 @@ from terminal_host.vt_filter import StreamFilter
 LEAVE: Final = (
     b"\x1b[?1049l\x1b[?9;1000;1002;1003;1004;1005;1006;1015;1016;2004;2026l"
     b"\x1b[?1;6;66l\x1b[?7;25h\x1b[4l\x1b[r\x1b[0m\x1b(B\x0f\x1b>\x1b[<u\x1b[0 q"
-    b"\x1b]8;;\x1b\\"
+    b"\x1b[>4m\x1b]8;;\x1b\\"
 )
 """Undoes what a program may have left set: modes, margins, charset, pen, link."""
 BEGIN: Final = LEAVE + b"\x1b[H\x1b[2J"

@@ -35,6 +35,9 @@ PREFIX_KEY: Final = b"\x1d"
 DETACH_KEYS: Final = b"dD"
 READ_BYTES: Final = 65536
 
+_PREFIX_FORMS: Final = (b"\x1b[93;5u", b"\x1b[27;5;93~")
+"""Ctrl-] from a terminal in which the program asked for fuller key reports: kitty's
+keyboard protocol, and xterm's modifyOtherKeys."""
 _WINSIZE = struct.Struct("HHHH")
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -61,6 +64,8 @@ class DetachKeys:
     def feed(self, data: bytes) -> bytes:
         """Return what is to be sent of *data*; nothing behind the detach keys."""
         sent = bytearray()
+        for form in _PREFIX_FORMS:
+            data = data.replace(form, PREFIX_KEY)
         for byte in data:
             key = bytes([byte])
             if self._prefixed:
