@@ -24,6 +24,13 @@ class Connection(Protocol):
         """End it: the server stops, and the client should come back."""
 
 
+class Newcomer(Protocol):
+    """A socket that has not shown a token yet."""
+
+    def turn_away(self) -> None:
+        """End it: others came since, and it still has not said who it is."""
+
+
 class Connections:
     """Counts connections, and ends those of a revoked token."""
 
@@ -32,7 +39,7 @@ class Connections:
         self._open: set[Connection] = set()
         self._addresses: Counter[str] = Counter()
         self._by_token: dict[str, set[Connection]] = {}
-        self._uninitialised = 0
+        self._newcomers: dict[Newcomer, None] = {}
         self._is_stopping = False
         self._all_closed = asyncio.Event()
         self._all_closed.set()
@@ -67,17 +74,21 @@ class Connections:
                 del self._addresses[where]
 
     @contextmanager
-    def uninitialised(self) -> Iterator[None]:
-        """Count a socket without a token yet; raises `RateLimited` when too many."""
-        if self._uninitialised >= self._limits.uninitialised:
-            raise RateLimited(
-                "Too many connections wait for a token.", retry_after_ms=FULL_RETRY_MS
-            )
-        self._uninitialised += 1
+    def uninitialised(self, newcomer: Newcomer) -> Iterator[None]:
+        """Count a socket without a token yet while the block runs.
+
+        When there are too many, the oldest one goes: an honest client shows its token
+        at once, so a stranger who holds many open keeps nobody out.
+        """
+        if len(self._newcomers) >= self._limits.uninitialised:
+            oldest = next(iter(self._newcomers))
+            del self._newcomers[oldest]
+            oldest.turn_away()
+        self._newcomers[newcomer] = None
         try:
             yield
         finally:
-            self._uninitialised -= 1
+            self._newcomers.pop(newcomer, None)
 
     @contextmanager
     def of_token(self, connection: Connection, token_id: str | None) -> Iterator[None]:

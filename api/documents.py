@@ -251,12 +251,10 @@ def _over_the_limits(tree: DocumentNode, limits: Limits) -> Iterator[GraphQLErro
 
 
 def _is_introspection(node: OperationDefinitionNode) -> bool:
-    names = [
-        each.name.value
+    return all(
+        isinstance(each, FieldNode) and each.name.value.startswith("__")
         for each in node.selection_set.selections
-        if isinstance(each, FieldNode)
-    ]
-    return all(name.startswith("__") for name in names)
+    )
 
 
 def _depth(

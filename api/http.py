@@ -39,6 +39,7 @@ from api.streams import EventStream, Framing, Multipart, Sse
 from resolvers.parts import Parts
 from sidestage.devices.model import Principal
 from sidestage.errors import (
+    ErrorCode,
     InvalidInput,
     OperationTooLarge,
     SidestageError,
@@ -50,8 +51,15 @@ JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 MULTIPART: Final = "multipart/mixed"
 
-# With the older media type a client takes any other status for a broken network.
-_STATUS_FOR_JSON: Final = frozenset({400})
+_OK_FOR_JSON: Final = frozenset(
+    {
+        ErrorCode.GRAPHQL_PARSE_FAILED,
+        ErrorCode.GRAPHQL_VALIDATION_FAILED,
+        ErrorCode.BAD_USER_INPUT,
+        ErrorCode.OPERATION_TOO_LARGE,
+    }
+)
+"""What a well-formed request got wrong: clients of the older media type expect 200."""
 
 
 class NotServed(Exception):
@@ -288,7 +296,7 @@ def _parse_query_string(raw: bytes) -> Request:
 
 async def _send_answer(send: Send, media: str, answer: Answer) -> None:
     status = 200 if answer.was_executed else status_of(answer.code)
-    if media == JSON and status in _STATUS_FOR_JSON:
+    if media == JSON and answer.code in _OK_FOR_JSON:
         status = 200
     await _send_json(send, status, media, answer.body, _advice(answer))
 

@@ -115,6 +115,10 @@ class Socket:
         """End it: the server stops, and the client should come back."""
         self.end(Close(RESTART, "Service restart"))
 
+    def turn_away(self) -> None:
+        """End it: others came since, and it still has not said who it is."""
+        self.end(Close(TRY_LATER, "Try again later"))
+
     def end(self, close: Close) -> None:
         """End the connection with that code; the first one to say so wins."""
         if not self._ending.done():
@@ -169,13 +173,11 @@ class Socket:
 
     async def _await_init(self) -> None:
         try:
-            with self._server.connections.uninitialised():
+            with self._server.connections.uninitialised(self):
                 async with asyncio.timeout(self._limits.init_seconds):
                     await self._init.wait()
         except TimeoutError:
             self.end(Close(INIT_TIMEOUT, "Connection initialisation timeout"))
-        except RateLimited:
-            self.end(Close(TRY_LATER, "Try again later"))
 
     async def _keep_alive(self) -> None:
         """Ping the peer; end the connection when it neither speaks nor reads."""
