@@ -220,6 +220,7 @@ async def _launcher(settings: Settings, files: ClaudePrivateFiles) -> Launcher:
         pass_environment=settings.pass_environment,
         program_dirs=await asyncio.to_thread(_program_dirs, settings),
         git_config=await asyncio.to_thread(read_git_config, dict(settings.environment)),
+        hidden=settings.claude_dirs,
     )
     return Launcher(launch, {AgentKind.CLAUDE_CODE: files})
 

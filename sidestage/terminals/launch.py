@@ -79,6 +79,8 @@ class LaunchSettings:
     program_dirs: tuple[Path, ...]
     git_config: str
     """The git configuration a sandbox sees: the owner's name and e-mail only."""
+    hidden: tuple[Path, ...] = ()
+    """Agents' state folders, hidden also where they lie outside the home."""
 
 
 class Launcher:
@@ -151,6 +153,9 @@ class Launcher:
             added |= sandbox_environment(git_config=settings.git_config)
         if prepared is not None:
             added["SIDESTAGE_HOOK_SOCKET"] = str(self._hook_socket(prepared))
+            if settings.sandbox:
+                # What is installed is read-only there; an attempt would only complain.
+                added["DISABLE_AUTOUPDATER"] = "1"
         if prepared is not None and prepared.config_dir is not None:
             added["CLAUDE_CONFIG_DIR"] = str(prepared.config_dir)
         return child_environment(
@@ -174,6 +179,7 @@ class Launcher:
             program_dirs=settings.program_dirs,
             agent=None if prepared is None else prepared.files,
             git_config=settings.git_config,
+            hidden=settings.hidden,
         )
 
 

@@ -95,7 +95,8 @@ def _masks(profile: SandboxProfile) -> Iterator[str]:
         # The home's other name leads through a folder that is masked now.
         yield from ("--symlink", str(profile.home.resolve()), str(profile.home))
     for folder in _real_folders(map(str, profile.hidden)):
-        yield from ("--tmpfs", folder)
+        if not Path(folder).is_relative_to(profile.home.resolve()):
+            yield from ("--tmpfs", folder)
 
 
 def _real_folders(paths: Iterable[str]) -> Iterator[str]:

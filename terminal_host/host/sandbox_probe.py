@@ -106,4 +106,10 @@ def explain_failure(message: str) -> str:
             "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a container, "
             f"allow them there. bubblewrap said: {last}"
         )
+    if "mount proc" in message:
+        return (
+            "This container hides parts of /proc, so a sandbox cannot have one of its "
+            "own. Run it with `--security-opt systempaths=unconfined` (Docker, Podman "
+            f"`--security-opt unmask=ALL`). bubblewrap said: {last}"
+        )
     return f"The trial of the sandbox failed. bubblewrap said: {last}"

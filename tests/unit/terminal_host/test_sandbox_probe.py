@@ -83,6 +83,13 @@ def test_forbidden_user_namespaces_are_told_from_other_failures(message: str) ->
     assert told.endswith(message.strip())
 
 
+def test_a_container_without_its_own_proc_is_told_how_to_allow_it() -> None:
+    told = sandbox_probe.explain_failure(
+        "bwrap: Can't mount proc on /newroot/proc: Operation not permitted\n"
+    )
+    assert "systempaths=unconfined" in told
+
+
 def test_any_other_failure_is_quoted() -> None:
     told = sandbox_probe.explain_failure("first\nbwrap: no such thing\n")
     assert told == (
