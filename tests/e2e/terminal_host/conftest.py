@@ -14,6 +14,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 from websockets.asyncio.client import unix_connect
+from websockets.typing import Subprotocol
 
 from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
 from sidestage.errors import TicketRefused
@@ -87,24 +88,32 @@ class Served:
     path: Path
 
     @asynccontextmanager
+    async def open(self, terminal_id: TerminalId) -> AsyncGenerator[SocketClient]:
+        """Open a socket that has said nothing yet."""
+        async with unix_connect(
+            str(self.path),
+            uri=f"ws://localhost/terminals/{terminal_id}/socket",
+            subprotocols=[Subprotocol("sidestage.terminal.v1")],
+            max_size=None,
+            max_queue=4,
+            compression=None,
+            close_timeout=0.2,  # many tests leave output unread
+        ) as connection:
+            yield SocketClient(connection)
+
+    @asynccontextmanager
     async def connect(
         self,
         terminal: HostTerminal,
         *,
         mode: TicketMode = TicketMode.CONTROL,
         device: str = "device:a",
+        ticket: str | None = None,
         **attach: int,
     ) -> AsyncGenerator[SocketClient]:
-        ticket = self.tickets.issue(terminal.terminal_id, mode, device)
-        async with unix_connect(
-            str(self.path),
-            uri=f"ws://localhost/terminals/{terminal.terminal_id}/socket",
-            subprotocols=["sidestage.terminal.v1"],
-            max_size=None,
-            max_queue=4,
-            compression=None,
-        ) as connection:
-            client = SocketClient(connection)
+        """Attach with a ticket of that mode and device."""
+        ticket = ticket or self.tickets.issue(terminal.terminal_id, mode, device)
+        async with self.open(terminal.terminal_id) as client:
             await client.send(type="attach", ticket=ticket, **attach)
             yield client
 
