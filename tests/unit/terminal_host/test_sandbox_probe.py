@@ -144,3 +144,18 @@ def test_the_launcher_reads_a_command_that_is_in_no_argument_list() -> None:
     os.write(writer, b"/bin/x\0a b\0\xff\0")
     os.close(writer)
     assert confine.read_command(reader) == ["/bin/x", "a b", "\udcff"]
+
+
+def test_a_launcher_that_cannot_read_its_command_says_so_and_fails(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    reader, writer = os.pipe()
+    os.close(writer)
+    os.close(reader)
+    assert confine.main([str(reader), "-"]) == 126
+    assert "sidestage: the sandbox did not start: " in capsys.readouterr().err
+
+
+def test_a_trial_that_does_not_start_is_no_answer() -> None:
+    assert sandbox_probe.run_trial(["/no/such/program"]) is None
+    assert sandbox_probe.find_version("/no/such/program") is None

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sidestage.terminals.programs import find_program_dirs, install_folder
+from sidestage.terminals.programs import (
+    find_program_dirs,
+    install_folder,
+    read_git_config,
+)
 
 
 @pytest.fixture
@@ -81,3 +85,18 @@ def test_what_the_owner_lists_is_shown_if_it_is_there(home: Path) -> None:
 
 def test_any_other_program_is_installed_where_it_lies() -> None:
     assert install_folder(Path("/opt/tool/bin/run")) == Path("/opt/tool/bin")
+
+
+def test_name_and_email_come_from_the_owner_s_own_git(home: Path) -> None:
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = Ada\n[credential]\n\thelper = store\n"
+    )
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    assert read_git_config(environment) == '[user]\n\tname = "Ada"\n'
+
+
+def test_without_git_there_is_no_configuration(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    assert read_git_config({"HOME": str(home), "PATH": str(home)}) == ""

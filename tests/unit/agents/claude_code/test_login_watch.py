@@ -1,9 +1,12 @@
 """Logins follow each other while terminals run."""
 
 import asyncio
+import contextlib
 import json
+import logging
 from pathlib import Path
 
+from sidestage.agents.claude_code import login_watch
 from sidestage.agents.claude_code.login_watch import watch_logins
 from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
 from sidestage.ids import TerminalId
@@ -50,3 +53,26 @@ async def pass_on(files: Told, here: Path, there: Path, login: str) -> None:
             # Again, should the watch not have stood yet.
             here.write_text(login)
             await files.looked.wait()
+
+
+async def test_a_full_disk_does_not_end_the_watch(tmp_path: Path) -> None:
+    class Full(Told):
+        def sync_logins(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    class Warned(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warned.set_result(record.getMessage())
+
+    warned: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    log, handler = logging.getLogger(login_watch.__name__), Warned()
+    log.addHandler(handler)
+    files = Full(state_dir=tmp_path / "state", home=tmp_path)
+    watching = asyncio.create_task(watch_logins(files, []))
+    async with asyncio.timeout(10):
+        assert "No space left on device" in await warned
+    log.removeHandler(handler)
+    assert not watching.done()
+    watching.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await watching
