@@ -66,6 +66,9 @@ class AgentPreparer(Protocol):
         A terminal without private files is no error.
         """
 
+    def list_prepared(self) -> tuple[TerminalId, ...]:
+        """Return the terminals that have private files; blocking."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSettings:
@@ -126,6 +129,13 @@ class Launcher:
                 await asyncio.to_thread(preparer.finish, terminal_id)
             except OSError:
                 _log.exception("The files of %s could not be taken back.", terminal_id)
+
+    async def list_prepared(self) -> frozenset[TerminalId]:
+        """Return the terminals for which something was prepared and not taken back."""
+        found: set[TerminalId] = set()
+        for preparer in self._preparers.values():
+            found.update(await asyncio.to_thread(preparer.list_prepared))
+        return frozenset(found)
 
     def _prepare_agent(self, start: Start) -> PreparedAgent | None:
         agent = start.template.agent

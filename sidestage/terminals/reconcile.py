@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from sidestage.audit import AuditOutcome, AuditRecord
 from sidestage.ids import HostId, SessionId, TemplateId
 from sidestage.terminals.model import HostTerminal, Terminal, TerminalState
 
@@ -54,6 +55,21 @@ def adopted(
         read_only=not told.sandbox.project_writable,
         sandbox=told.sandbox,
         attached_clients=told.attached_clients,
+    )
+
+
+def confirmed_record(terminal: Terminal) -> AuditRecord:
+    """Return what the audit log says of a start whose end only the host saw.
+
+    Who had asked is in no row: the server that knew is gone.
+    """
+    resumed = terminal.session_id is not None
+    return AuditRecord(
+        actor="system",
+        action="session.resume" if resumed else "terminal.start",
+        target_id=terminal.session_id or terminal.id,
+        outcome=AuditOutcome.DONE,
+        detail=f"terminal={terminal.id} sandbox={terminal.sandbox.kind} recovered",
     )
 
 

@@ -249,24 +249,41 @@ class TerminalDesk:
         for terminal_id in self._starts.unanswered() - ids:
             await self._starts.came_to_nothing(terminal_id)
         self._reconciled.set()
+        self._chore(self._sweep())
+
+    async def _sweep(self) -> None:
+        """Take back files of terminals that a server before us began or ended."""
+        prepared = await self._parts.launcher.list_prepared()
+        running = {
+            terminal.id
+            for terminal in self.feed.values()
+            if terminal.state is TerminalState.RUNNING
+        }
+        for terminal_id in prepared - running - self._starts.under_way():
+            await self._parts.launcher.finish(terminal_id)
 
     async def _heard(self, told: HostTerminal) -> None:
         terminal_id = told.terminal_id
         before = self.feed.get(terminal_id)
         if before is None and self._starts.keep_early_news(told):
             return  # the start itself writes the row
-        if before is None:
-            before = self._unknown(told)
-            self._link(before)
-        await self._change(reconcile.merged(before, told))
+        if before is not None:
+            await self._change(reconcile.merged(before, told))
+            return
+        begun = self._begun(told.terminal_id)
+        terminal = reconcile.merged(begun or self._adopted(told), told)
+        self._link(terminal)
+        record = None if begun is None else reconcile.confirmed_record(terminal)
+        await self._change(terminal, record)
 
-    def _unknown(self, told: HostTerminal) -> Terminal:
-        stored = self._unconfirmed.pop(told.terminal_id, None)
+    def _begun(self, terminal_id: TerminalId) -> Terminal | None:
+        """Return the row of a start of which nobody heard how it ended."""
+        stored = self._unconfirmed.pop(terminal_id, None)
         if stored is not None:
             return stored.terminal
-        unanswered = self._starts.answered(told.terminal_id)
-        if unanswered is not None:
-            return unanswered
+        return self._starts.answered(terminal_id)
+
+    def _adopted(self, told: HostTerminal) -> Terminal:
         conversation = told.conversation_id
         session_id = (
             None if conversation is None else self._parts.links.session_of(conversation)
@@ -275,10 +292,12 @@ class TerminalDesk:
             told, host_id=self._parts.host_id, session_id=session_id
         )
 
-    async def _change(self, terminal: Terminal) -> None:
+    async def _change(
+        self, terminal: Terminal, record: AuditRecord | None = None
+    ) -> None:
         before = self.feed.get(terminal.id)
         if reconcile.needs_writing(before, terminal):
-            await self._parts.store.save(terminal)
+            await self._parts.store.save(terminal, record)
         self.feed.upsert(terminal)
         was_running = before is None or before.state is TerminalState.RUNNING
         if was_running and terminal.state is not TerminalState.RUNNING:

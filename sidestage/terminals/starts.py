@@ -66,6 +66,10 @@ class Starts:
         self._early[told.terminal_id] = told
         return True
 
+    def under_way(self) -> frozenset[TerminalId]:
+        """Return the starts that have begun and may still become terminals."""
+        return frozenset(self._in_flight) | frozenset(self._unanswered)
+
     def unanswered(self) -> set[TerminalId]:
         """Return the starts of which the host never said how they ended."""
         return set(self._unanswered)

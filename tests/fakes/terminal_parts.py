@@ -193,3 +193,6 @@ class FakePreparer:
 
     def finish(self, terminal_id: TerminalId) -> None:
         self.finished.append(terminal_id)
+
+    def list_prepared(self) -> tuple[TerminalId, ...]:
+        return tuple(it for it in self.prepared if it not in self.finished)

@@ -126,6 +126,11 @@ class ClaudePrivateFiles:
             if private.is_dir():
                 _remove(private)
 
+    def list_prepared(self) -> tuple[TerminalId, ...]:
+        """Return the terminals that have a private folder, finished or half made."""
+        folders = self.terminals_dir.glob("*/")
+        return tuple(TerminalId(folder.name) for folder in folders)
+
     def registry_of(self, terminal_id: TerminalId) -> Path:
         """Return the folder in which the terminal's agent registers itself."""
         return self.terminals_dir / terminal_id / "sessions"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sidestage.errors import HostUnavailable, OutsideResumeBusy
+from sidestage.ids import TerminalId
 from sidestage.storage.database import Database
 from sidestage.terminals.model import (
     HostEvent,
@@ -118,6 +119,36 @@ async def test_a_start_the_host_got_is_confirmed(tmp_path: Path) -> None:
         [row], _ = await bench.store.load()
         assert not row.starting
         assert row.terminal.name == terminal.name
+
+
+async def test_a_start_that_only_the_host_saw_end_is_audited(tmp_path: Path) -> None:
+    """The server died between the host's start and its own entry: there was none."""
+    host = FakeHost()
+    async with restarted(tmp_path, host) as bench:
+        terminal = await resume(bench)
+        await bench.store.drop(terminal.id, keys=True)
+        await bench.store.begin(terminal, None)
+    async with restarted(tmp_path, host) as bench:
+        await until(lambda: state_of(bench, terminal) is TerminalState.RUNNING)
+        entry = await bench.audit.head()
+        assert entry is not None
+        assert (entry.record.actor, entry.record.action) == ("system", "session.resume")
+        assert (
+            entry.record.detail
+            == f"terminal={terminal.id} sandbox=bubblewrap recovered"
+        )
+
+
+async def test_files_that_a_crash_left_behind_are_taken_back(tmp_path: Path) -> None:
+    """Killed before the row was stored, a server left them in the state folder."""
+    host = FakeHost()
+    left = TerminalId("terminal:" + "0" * 32)
+    async with restarted(tmp_path, host) as bench:
+        terminal = await resume(bench)
+        bench.preparer.prepared.append(left)
+        bench.host.events.put_nowait(bench.host.list_event())
+        await until(lambda: left in bench.preparer.finished)
+        assert terminal.id not in bench.preparer.finished
 
 
 async def test_a_host_that_does_not_answer_leaves_the_start_open(
