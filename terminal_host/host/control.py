@@ -114,6 +114,9 @@ async def _create(peer: ControlPeer, request: Frame) -> Frame:
 
 
 async def _list(peer: ControlPeer, _: Frame) -> Frame:
+    # A start that a server asked for before it died must not be missing: the next
+    # server would take it back, and its files from under the program.
+    await peer.terminals.wait_started()
     values = peer.terminals.values()
     return {"terminals": [encode_terminal(t.describe()) for t in values]}
 

@@ -110,6 +110,11 @@ class HostedTerminals:
             return await asyncio.shield(starting)
         return await self._create(request)
 
+    async def wait_started(self) -> None:
+        """Return once the starts under way have become terminals or come to nothing."""
+        if self._starting:
+            await asyncio.wait(tuple(self._starting.values()))
+
     async def end(self, terminal_id: TerminalId) -> None:
         """End every process of the terminal; return when they are gone."""
         terminal = self.get(terminal_id)
