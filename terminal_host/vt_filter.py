@@ -80,7 +80,8 @@ class StreamFilter:
         if token.kind is TokenKind.OSC:
             return keeps_osc(token.body)
         if token.kind is TokenKind.ESCAPE:
-            return token.body != b"Z"  # DECID asks for device attributes
+            # DECID asks for device attributes; a lone ST ends nothing.
+            return token.body not in (b"Z", b"\\")
         return token.kind is TokenKind.TEXT
 
 
