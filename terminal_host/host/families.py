@@ -11,6 +11,7 @@ from terminal_host.host.processes import (
     find_family,
     terminal_mark,
 )
+from terminal_host.host.sandbox_members import find_namespaces
 
 
 def find_terminal_family(
@@ -24,14 +25,16 @@ def find_terminal_family(
     """Return every living process that the terminal's program started.
 
     That is the program, its session, all below them, and the orphans that the host
-    adopted from it. An orphan is known by the mark in its environment; one without a
-    mark belongs to this terminal if no other one (*others*) was there to start it.
+    adopted from it. An orphan is known by its sandbox, else by the mark in its
+    environment; one without either belongs to this terminal if no other one (*others*)
+    was there to start it.
     """
     rivals = [key for key in others if key.pid in table and table[key.pid].key == key]
     orphans = {
         stat.key
         for stat in table.values()
-        if _is_orphan(stat, host, rivals) and _left_by(stat, terminal_id, root, rivals)
+        if _is_orphan(stat, host, rivals)
+        and _left_by(stat, terminal_id, root, rivals, table)
     }
     return find_family(table, {root}, orphans)
 
@@ -45,9 +48,17 @@ def _left_by(
     terminal_id: TerminalId,
     root: ProcessKey,
     rivals: list[ProcessKey],
+    table: Table,
 ) -> bool:
     if stat.session == os.getsid(0):
         return False  # the host's own helper, not a terminal's
+    sandboxes = find_namespaces(stat.key.pid)
+    if sandboxes:
+        theirs = [_sandbox_of(rival, table) for rival in rivals]
+        if any(sandboxes & each for each in theirs):
+            return False
+        if all(theirs):
+            return True
     mark = terminal_mark(stat.key.pid)
     if mark is not None:
         return mark == os.fsencode(terminal_id)
@@ -56,3 +67,9 @@ def _left_by(
     }:
         return False
     return not any(rival.start_ticks <= stat.key.start_ticks for rival in rivals)
+
+
+def _sandbox_of(root: ProcessKey, table: Table) -> frozenset[int]:
+    """Return the namespaces of the sandbox that *root* is the outer process of."""
+    inside = (stat for stat in table.values() if stat.parent == root.pid)
+    return frozenset().union(*(find_namespaces(stat.key.pid) for stat in inside))

@@ -1,0 +1,78 @@
+"""Ending a sandboxed terminal ends all it started, and nothing of another's."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sidestage.ids import TerminalId
+from sidestage.terminals.model import CreateTerminal
+from terminal_host.gateway.host_client import HostClient, open_host
+from tests.e2e.sandbox.bench import Bench
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.sandbox
+
+CONNECT_SECONDS = 20.0
+DAEMON = (
+    "import os, sys, time\n"
+    "for _ in range(2):\n"
+    "    if os.fork(): os._exit(0)\n"
+    "    os.setsid()\n"
+    "open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+    "os.execve('/bin/sleep', ['sleep', '3600'], {variables})\n"
+)
+"""Leaves parent, session, terminal and environment behind."""
+
+
+@pytest.fixture
+async def host() -> AsyncGenerator[HostClient]:
+    folder = Path(tempfile.mkdtemp(prefix="sst-"))  # a socket's path is short
+    async with open_host(folder, arguments=["--idle-seconds", "5"]) as client:
+        await client.wait_connected(CONNECT_SECONDS)
+        yield client
+        await client.shut_down()
+    shutil.rmtree(folder, ignore_errors=True)  # the host leaves as we go
+
+
+def terminal_with_daemon(
+    bench: Bench, name: str, variables: str = "{}"
+) -> CreateTerminal:
+    """Return a terminal that leaves a daemon behind; a file *name* has its pid."""
+    daemon = DAEMON.format(variables=variables)
+    script = 'python3 -c "$1" "$2" </dev/null >/dev/null 2>&1; exec sleep 3600'
+    request = bench.request(["sh", "-c", script, "sh", daemon, name])
+    identity = TerminalId(f"terminal:{name}")
+    environment = bench.environment({"SIDESTAGE_TERMINAL": identity})
+    return replace(request, terminal_id=identity, environment=environment)
+
+
+def daemon_of(bench: Bench, name: str) -> psutil.Process:
+    written = bench.project / name
+    text = wait_for(lambda: written.exists() and written.read_text(), "the daemon")
+    return psutil.Process(int(text))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    ["{}", "{'SIDESTAGE_TERMINAL': 'terminal:older'}"],
+    ids=["no mark", "another terminal's mark"],
+)
+async def test_a_daemon_that_left_everything_behind_ends_with_its_own_terminal(
+    host: HostClient, bench: Bench, variables: str
+) -> None:
+    """Beside an older terminal nobody knew whose it was, so it stayed."""
+    await host.create(terminal_with_daemon(bench, "older"))
+    spared = daemon_of(bench, "older")
+    ended = terminal_with_daemon(bench, "ended", variables)
+    await host.create(ended)
+    daemon = daemon_of(bench, "ended")
+    await host.end(ended.terminal_id)
+    assert not daemon.is_running()
+    assert spared.is_running()
+    await host.end(TerminalId("terminal:older"))
+    assert not spared.is_running()
