@@ -18,6 +18,7 @@ _SPARE_LINES: Final = 200
 _PAGE_CELLS: Final = 80_000
 """The library drops whole pages of history, of about so many cells."""
 _ORIGIN_MODE: Final = 6
+_ALTERNATE_MODES: Final = (47, 1047, 1049)
 
 
 class GhosttyEngine:
@@ -77,6 +78,8 @@ class GhosttyEngine:
 
     def mode(self, number: int, *, private: bool) -> bool:
         """Tell whether a mode is set."""
+        if private and number in _ALTERNATE_MODES:
+            return self._vt.alternate  # xterm.js does not tell them apart
         return self._vt.mode(number, private=private)
 
     def origin_row(self) -> int:
