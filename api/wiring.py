@@ -9,6 +9,7 @@ import platform
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sidestage.agents.attribution import runs_inside_agent
@@ -44,7 +45,7 @@ from sidestage.terminals.programs import (
 )
 from sidestage.terminals.service import TerminalDesk
 from sidestage.terminals.store import TerminalStore
-from sidestage.terminals.templates import TEMPLATE_IDS, find_templates
+from sidestage.terminals.templates import TEMPLATE_IDS, TemplateShelf, find_templates
 from terminal_host.gateway.host_client import HostClient, open_host
 
 
@@ -133,8 +134,12 @@ async def open_parts(
             sessions=discovery.sessions,
             links=ClaudeLinks(discovery, files),
             launcher=await _launcher(settings, files),
-            templates=find_templates(
-                path=settings.path, shell=settings.environment.get("SHELL")
+            templates=TemplateShelf(
+                partial(
+                    find_templates,
+                    path=settings.path,
+                    shell=settings.environment.get("SHELL"),
+                )
             ),
             terminals_limit=settings.terminals_limit,
             check_project=check_project,
@@ -218,7 +223,7 @@ async def _launcher(settings: Settings, files: ClaudePrivateFiles) -> Launcher:
         sandbox=settings.sandbox,
         environment=settings.environment,
         pass_environment=settings.pass_environment,
-        program_dirs=await asyncio.to_thread(_program_dirs, settings),
+        find_program_dirs=partial(_program_dirs, settings),
         git_config=await asyncio.to_thread(read_git_config, dict(settings.environment)),
         hidden=settings.claude_dirs,
     )

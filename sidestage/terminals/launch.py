@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -79,7 +79,8 @@ class LaunchSettings:
     sandbox: bool
     environment: Mapping[str, str] = field(repr=False)
     pass_environment: tuple[str, ...]
-    program_dirs: tuple[Path, ...]
+    find_program_dirs: Callable[[], tuple[Path, ...]]
+    """Looks for the folders programs need inside; blocking, asked before each start."""
     git_config: str
     """The git configuration a sandbox sees: the owner's name and e-mail only."""
     hidden: tuple[Path, ...] = ()
@@ -105,6 +106,7 @@ class Launcher:
                 f"The program of {start.template.title} is not on the server's PATH. "
                 "Install it, or start the server with a PATH that has it."
             )
+        program_dirs = await asyncio.to_thread(self._settings.find_program_dirs)
         prepared = await asyncio.to_thread(self._prepare_agent, start)
         return CreateTerminal(
             terminal_id=start.terminal_id,
@@ -114,7 +116,7 @@ class Launcher:
             cols=start.cols,
             rows=start.rows,
             conversation_id=start.conversation_id,
-            sandbox=self._profile(start.project, prepared)
+            sandbox=self._profile(start.project, prepared, program_dirs)
             if self._settings.sandbox
             else None,
         )
@@ -127,8 +129,13 @@ class Launcher:
         for preparer in self._preparers.values():
             try:
                 await asyncio.to_thread(preparer.finish, terminal_id)
-            except OSError:
-                _log.exception("The files of %s could not be taken back.", terminal_id)
+            except OSError as error:
+                # Neither its text nor its trace: a path there may name a conversation.
+                _log.error(
+                    "The files of %s could not be taken back: %s.",
+                    terminal_id,
+                    error.strerror,
+                )
 
     async def list_prepared(self) -> frozenset[TerminalId]:
         """Return the terminals for which something was prepared and not taken back."""
@@ -178,7 +185,10 @@ class Launcher:
         return prepared.files.private_dir / "hook" / "hook.sock"
 
     def _profile(
-        self, project: Project, prepared: PreparedAgent | None
+        self,
+        project: Project,
+        prepared: PreparedAgent | None,
+        program_dirs: tuple[Path, ...],
     ) -> SandboxProfile:
         settings = self._settings
         return SandboxProfile(
@@ -186,7 +196,7 @@ class Launcher:
             project_read_only=project.read_only,
             home=settings.home,
             state_dir=settings.state_dir,
-            program_dirs=settings.program_dirs,
+            program_dirs=program_dirs,
             agent=None if prepared is None else prepared.files,
             git_config=settings.git_config,
             hidden=settings.hidden,

@@ -7,11 +7,11 @@ from datetime import datetime
 from sidestage.ids import HostId
 from sidestage.projects.model import Projects
 from sidestage.sessions.board import Sessions
-from sidestage.terminals.desk import Template
 from sidestage.terminals.launch import Launcher
 from sidestage.terminals.links import SessionLinks
 from sidestage.terminals.model import TerminalHost
 from sidestage.terminals.store import TerminalStore
+from sidestage.terminals.templates import TemplateShelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class DeskParts:
     sessions: Sessions
     links: SessionLinks
     launcher: Launcher
-    templates: tuple[Template, ...]
+    templates: TemplateShelf
     terminals_limit: int
     check_project: Callable[[str, int, int], None]
     """Raises `ProjectChanged` or `ProjectFolderMissing` for (path, device, inode)."""

@@ -220,7 +220,7 @@ def _template_of(parts: DeskParts, session: Session) -> Template:
 
 
 def _template(parts: DeskParts, template_id: TemplateId) -> Template:
-    for template in parts.templates:
+    for template in parts.templates.templates:
         if template.id == template_id:
             return template
     raise TemplateNotFound("There is no template with that id.")

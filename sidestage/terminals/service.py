@@ -72,6 +72,7 @@ class TerminalDesk:
 
     async def load(self) -> None:
         """Read rows and keys from the store. Call once, before anything else."""
+        await self._parts.templates.look()
         stored, keys = await self._parts.store.load()
         self._keys.restore(keys)
         for each in stored:
@@ -90,7 +91,7 @@ class TerminalDesk:
 
     def list_templates(self) -> tuple[Template, ...]:
         """Return the templates of this server."""
-        return self._parts.templates
+        return self._parts.templates.templates
 
     def resume_availability(self, session: Session) -> ResumeAvailability | None:
         """Apply checks 3 to 7 to an ended session; None if it is not ended."""

@@ -101,6 +101,7 @@ class Starts:
         request = self._request(size, actor)
 
         async def go(key: StartKey | None) -> Terminal:
+            await self._parts.templates.look()
             plan = plans.plan_start(
                 self._parts,
                 request,
@@ -132,6 +133,7 @@ class Starts:
 
         async def go(key: StartKey | None) -> Terminal:
             try:
+                await self._parts.templates.look()
                 plan = await plans.plan_resume(
                     self._parts, request, SessionId(session_id)
                 )

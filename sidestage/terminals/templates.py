@@ -1,7 +1,8 @@
 """The templates: the named command lines a terminal may run."""
 
+import asyncio
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,19 @@ TEMPLATE_OF_AGENT: Final[Mapping[AgentKind, TemplateId]] = {
     AgentKind.CLAUDE_CODE: CLAUDE_CODE,
     AgentKind.CODEX: CODEX,
 }
+
+
+class TemplateShelf:
+    """The templates as they were found last; empty until the first `look`."""
+
+    def __init__(self, find: Callable[[], tuple[Template, ...]]) -> None:
+        """Take them from *find*, which may block."""
+        self._find = find
+        self.templates: tuple[Template, ...] = ()
+
+    async def look(self) -> None:
+        """Look for the programs anew: what was missing may be installed by now."""
+        self.templates = await asyncio.to_thread(self._find)
 
 
 def find_templates(*, path: str, shell: str | None) -> tuple[Template, ...]:

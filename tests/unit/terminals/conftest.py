@@ -25,7 +25,12 @@ from sidestage.terminals.desk import Template
 from sidestage.terminals.launch import Launcher, LaunchSettings
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.service import TerminalDesk
-from sidestage.terminals.templates import CLAUDE_CODE, SHELL, TEMPLATE_IDS
+from sidestage.terminals.templates import (
+    CLAUDE_CODE,
+    SHELL,
+    TEMPLATE_IDS,
+    TemplateShelf,
+)
 from tests.fakes.terminal_parts import SECRET, FakeHost, FakeLinks, FakePreparer
 
 HERE = HostId("host:1")
@@ -120,6 +125,15 @@ class Bench:
         return session
 
 
+def find_templates() -> tuple[Template, ...]:
+    """Find both programs, wherever the tests run."""
+    agent, argv = AgentKind.CLAUDE_CODE, ("/usr/bin/claude",)
+    return (
+        Template(CLAUDE_CODE, "Claude Code", "", agent, available=True, argv=argv),
+        Template(SHELL, "Shell", "", None, available=True, argv=("/bin/sh",)),
+    )
+
+
 def no_bounds(path: Path) -> None:
     """Let any folder be a project."""
 
@@ -172,22 +186,12 @@ async def make_bench(
                 sandbox=True,
                 environment={"HOME": "/home/dev", "PATH": "/usr/bin"},
                 pass_environment=(),
-                program_dirs=(),
+                find_program_dirs=tuple,
                 git_config="",
             ),
             {AgentKind.CLAUDE_CODE: preparer},
         ),
-        templates=(
-            Template(
-                CLAUDE_CODE,
-                "Claude Code",
-                "",
-                AgentKind.CLAUDE_CODE,
-                available=True,
-                argv=("/usr/bin/claude",),
-            ),
-            Template(SHELL, "Shell", "", None, available=True, argv=("/bin/sh",)),
-        ),
+        templates=TemplateShelf(find_templates),
         terminals_limit=3,
         check_project=no_check,
         clock=lambda: NOW,

@@ -31,6 +31,7 @@ from tests.unit.terminals.conftest import (
     CONVERSATION,
     OWNER,
     Bench,
+    find_templates,
     make_session,
     until,
 )
@@ -264,6 +265,33 @@ async def test_check_10_a_failed_start_leaves_nothing_and_a_retry_works(
     bench.host.fails_with = None
     started = await resume(bench, session.id, key="k")
     assert started.terminal.state is TerminalState.RUNNING
+
+
+async def test_a_program_that_is_installed_meanwhile_is_found(bench: Bench) -> None:
+    """It was looked for once, when the server started: only a restart helped."""
+    session = ended(bench)
+    found = find_templates()
+    missing = tuple(replace(it, available=False, argv=()) for it in found)
+    bench.parts.templates._find = lambda: missing
+    assert isinstance(await refusal(bench, session.id), AgentNotFound)
+    bench.parts.templates._find = lambda: found
+    started = await resume(bench, session.id)
+    assert started.terminal.state is TerminalState.RUNNING
+
+
+async def test_what_cannot_be_taken_back_is_logged_without_its_path(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent's files name conversations, and the log showed the error whole."""
+
+    def finish(_: TerminalId) -> None:
+        raise PermissionError(13, "Permission denied", f"/x/{CONVERSATION}")
+
+    monkeypatch.setattr(bench.preparer, "finish", finish)
+    started = await resume(bench, ended(bench).id)
+    await bench.desk.close(started.terminal.id, actor=OWNER)
+    assert "could not be taken back: Permission denied." in caplog.text
+    assert CONVERSATION not in caplog.text
 
 
 async def test_files_that_cannot_be_prepared_are_a_failed_start(bench: Bench) -> None:
