@@ -10,18 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NewType
 
+from sidestage import errors
 from sidestage.errors import (
-    AgentNotFound,
     ErrorCode,
-    HostUnavailable,
-    InvalidInput,
     OutsideSessionResumed,
-    SandboxUnavailable,
     SidestageError,
     StartFailed,
-    TerminalLimitReached,
-    TerminalNotFound,
-    TerminalNotRunning,
 )
 from sidestage.ids import ID_LIMIT_CHARACTERS, ConversationId, TerminalId
 from sidestage.terminals.model import (
@@ -48,17 +42,12 @@ _TERMINAL_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 
 _ERRORS: Final[Mapping[str, type[SidestageError]]] = {
     kind.code: kind
-    for kind in (
-        AgentNotFound,
-        HostUnavailable,
-        InvalidInput,
-        SandboxUnavailable,
-        StartFailed,
-        TerminalLimitReached,
-        TerminalNotFound,
-        TerminalNotRunning,
-    )
+    for kind in vars(errors).values()
+    if isinstance(kind, type)
+    and issubclass(kind, SidestageError)
+    and "__init__" not in vars(kind)
 }
+"""Every class that is made of its sentence alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
