@@ -131,10 +131,12 @@ class FolderWatch:
                 paths = _paths(told)
                 if paths:
                     yield Changes(paths)
-                structural = replan.done() or any(map(self.is_structural, paths))
-                if structural or not isinstance(told, set):
+                # A folder that went and came again may have its old inode number.
+                if replan.done() or any(Path(path) in anchors for path in paths):
+                    return
+                if any(map(self.is_structural, paths)):
                     now = await asyncio.to_thread(find_anchors, self.plan)
-                    if replan.done() or now != anchors:
+                    if now != anchors:
                         return
         finally:
             stop.set()

@@ -24,7 +24,7 @@ from sidestage.feeds import Feed
 from sidestage.ids import ConversationId, HostId, ProjectId, SessionId, TerminalId
 from sidestage.projects.model import Projects
 from sidestage.sessions.board import UsageBucket, UsagePoint
-from sidestage.sessions.evidence import Activity, Liveness
+from sidestage.sessions.evidence import Activity
 from sidestage.sessions.index import TranscriptStore
 from sidestage.sessions.model import Process, Session, SourceHealth
 
@@ -147,6 +147,8 @@ class SessionBoard:
         """
         agents = await asyncio.to_thread(list_agents, self._table)
         await self.read_registry()
+        if self.live.evidence(conversation_id).live():
+            return True  # it registered just now
         candidates = self._joiner.list_unregistered(agents or ())
         own = frozenset(self._private)
         return await asyncio.to_thread(
@@ -286,14 +288,13 @@ class SessionBoard:
         changed: set[ConversationId] = set()
         for reading in look.readings:
             changed |= self.live.apply(reading)
-        for sighting in look.sightings:
-            changed |= self.live.saw(sighting.run, sighting.liveness, sighting.at)
+        for run in look.ended:
+            changed |= self.live.saw_end(run, datetime.now(UTC))
         self._exits.watch_only(self.live.live_runs())
         self._recompute(changed)
 
     def _on_exit(self, process: Process) -> None:
-        changed = self.live.saw(process, Liveness.GONE, datetime.now(UTC))
-        self._recompute(changed)
+        self._recompute(self.live.saw_end(process, datetime.now(UTC)))
 
     async def _look_at_folders(self, paths: Iterable[str]) -> None:
         known = self._joiner.folders
@@ -322,8 +323,16 @@ class SessionBoard:
                 self.feed.upsert(row)
                 self._conversations[id_] = conversation
                 self._note_terminal(row)
+        self._drop_forgotten()
         if self._joiner.unknown_folders:
             self._folders_wanted.set()
+
+    def _drop_forgotten(self) -> None:
+        """Take out the rows of sessions that left nothing and are over the limit."""
+        while self._joiner.forgotten:
+            id_ = self._joiner.forgotten.pop()
+            self.feed.remove(id_)
+            self._conversations.pop(id_, None)
 
     def _note_terminal(self, row: Session) -> None:
         claim = self._joiner.terminal_of(row.origin.conversation_id)

@@ -42,6 +42,8 @@ _OTHER_COMMANDS: Final = frozenset(
 def is_conversation(agent: AgentProcess) -> bool:
     """Tell whether an agent's process may be on a conversation, by its arguments."""
     words = agent.arguments[1:]
+    if words and words[0].rpartition("/")[2] in PROGRAMS:
+        words = words[1:]  # the interpreter came first
     return not words or words[0] not in _OTHER_COMMANDS
 
 

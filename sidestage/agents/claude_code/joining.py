@@ -42,6 +42,8 @@ class Joiner:
     folders: dict[str, Folder] = field(default_factory=dict)
     unknown_folders: set[str] = field(default_factory=set)
     """Folders that rows name and nobody has looked at yet."""
+    forgotten: list[SessionId] = field(default_factory=list)
+    """Rows that are to be taken out."""
     handed_off: dict[SessionId, datetime] = field(default_factory=dict)
     children: dict[ConversationId, set[ConversationId]] = field(default_factory=dict)
     """Conversations by the one they were forked from."""
@@ -131,8 +133,15 @@ class Joiner:
         self._last_claims[conversation] = claim
         self._last_claims.move_to_end(conversation)
         while len(self._last_claims) > UNWRITTEN_LIMIT:
-            self._last_claims.popitem(last=False)
+            oldest, _ = self._last_claims.popitem(last=False)
+            self._forget(oldest)
         return claim
+
+    def _forget(self, conversation: ConversationId) -> None:
+        """Forget a conversation of which there is neither transcript nor process."""
+        if self.library.find(conversation) is None and self.live.forget(conversation):
+            self.forgotten.append(self.session_id(conversation))
+            del self._ids[conversation]
 
     def _known(
         self,

@@ -118,13 +118,17 @@ class TranscriptLibrary:
 
     async def index(self) -> None:
         """Read in the background what the first list left out, until cancelled."""
-        with ThreadPoolExecutor(1, "sidestage-index") as thread:
-            loop = asyncio.get_running_loop()
+        thread = ThreadPoolExecutor(1, "sidestage-index")
+        loop = asyncio.get_running_loop()
+        try:
             while True:
                 await self._work.wait()
                 await self._index_some(
                     lambda path: loop.run_in_executor(thread, self._fold_anew, path)
                 )
+        finally:
+            # Not waited for: a file of gigabytes would hold up the server's end.
+            thread.shutdown(wait=False, cancel_futures=True)
 
     async def wait_for_change(
         self, conversation: ConversationId, seen: FileStamp | None

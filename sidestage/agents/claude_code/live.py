@@ -63,6 +63,8 @@ class Claim:
 
     folder: RegistryFolder
     entry: RegistryEntry
+    at: datetime
+    """When the file was read."""
 
 
 def list_registry_files(folder: RegistryFolder) -> list[str]:
@@ -126,6 +128,8 @@ class LiveProcesses:
     claims: dict[str, Claim] = field(default_factory=dict)
     """By registry file."""
     refused_claims: int = 0
+    _whereabouts: dict[Process, ConversationId] = field(default_factory=dict)
+    """The conversation each live process is on."""
     _evidence: dict[ConversationId, Evidence] = field(default_factory=dict)
     _by_conversation: dict[ConversationId, set[str]] = field(default_factory=dict)
 
@@ -154,12 +158,8 @@ class LiveProcesses:
         return tuple(sorted(self._by_conversation.get(conversation, ())))
 
     def live_runs(self) -> dict[Process, ConversationId]:
-        """Return each live process and its conversation."""
-        return {
-            run.sighting.run: conversation
-            for conversation, evidence in self._evidence.items()
-            for run in evidence.live()
-        }
+        """Return each live process and the conversation it is on."""
+        return dict(self._whereabouts)
 
     def apply(self, reading: Reading) -> set[ConversationId]:
         """Take a reading in; return the conversations it may have changed."""
@@ -167,37 +167,42 @@ class LiveProcesses:
         changed: set[ConversationId] = set()
         if known is not None:
             changed.add(known.entry.conversation_id)
+        if known is not None and reading.at < known.at:
+            return set()  # it came late: a newer look was taken in already
         if reading.entry is None:
             # The process may still be there: its own end tells of it.
             self._drop(reading.path)
             return changed
-        claim = Claim(reading.folder, reading.entry)
+        claim = Claim(reading.folder, reading.entry, reading.at)
         if not self._accepts(reading.path, claim):
             self.refused_claims += 1
             self._drop(reading.path)
             return changed
         if known is not None and _is_older(reading.entry, known.entry):
             return set()
-        if known is not None:
-            self._note_departure(known.entry, reading)
         if claim.folder.terminal_id is None:
             changed |= self._drop_pretenders(claim.entry.process)
         self._put(reading.path, claim)
+        if reading.liveness is Liveness.ALIVE:
+            changed |= self._note_departure(reading.entry, reading.at)
         self._note(reading)
         return changed | {reading.entry.conversation_id}
 
-    def saw(
-        self, run: Process, liveness: Liveness, at: datetime
-    ) -> set[ConversationId]:
-        """Take in what was seen of one process; return what it changes."""
-        changed: set[ConversationId] = set()
-        for conversation, evidence in self._evidence.items():
-            if run in evidence.runs:
-                added = add_sighting(evidence, Sighting(run, liveness, at))
-                if added is not evidence:
-                    self._evidence[conversation] = added
-                    changed.add(conversation)
-        return changed
+    def saw_end(self, run: Process, at: datetime) -> set[ConversationId]:
+        """Take in that a process is gone; return what it changes."""
+        conversation = self._whereabouts.pop(run, None)
+        if conversation is None:
+            return set()
+        gone = Sighting(run, Liveness.GONE, at)
+        self._evidence[conversation] = add_sighting(self.evidence(conversation), gone)
+        return {conversation}
+
+    def forget(self, conversation: ConversationId) -> bool:
+        """Forget a conversation's processes; False if one lives or is registered."""
+        if conversation in self._by_conversation or self.evidence(conversation).live():
+            return False
+        self._evidence.pop(conversation, None)
+        return True
 
     def observe(self, conversation: ConversationId, activity: Activity) -> bool:
         """Take in what a hook or a terminal says; False if it changes nothing."""
@@ -241,27 +246,34 @@ class LiveProcesses:
         run = self.evidence(claim.entry.conversation_id).runs.get(claim.entry.process)
         return run is not None and run.sighting.liveness is Liveness.ALIVE
 
-    def _note_departure(self, before: RegistryEntry, reading: Reading) -> None:
-        """Note that a process went on to another conversation (`/clear`, `/branch`)."""
-        after = reading.entry
-        if after is None or after.conversation_id == before.conversation_id:
-            return
-        evidence = self.evidence(before.conversation_id)
-        run = evidence.runs.get(before.process)
-        if run is None:
-            return
-        left = Sighting(
-            before.process,
-            Liveness.LEFT if after.process == before.process else Liveness.GONE,
-            max(after.updated_at or reading.at, run.sighting.at),
-            EvidenceSource.REGISTRY,
-        )
-        self._evidence[before.conversation_id] = add_sighting(evidence, left)
+    def _note_departure(
+        self, entry: RegistryEntry, at: datetime
+    ) -> set[ConversationId]:
+        """Note that a process went on to another conversation (`/clear`, `/branch`).
+
+        A process is on one conversation at a time: on the one its entry names now.
+        """
+        before = self._whereabouts.get(entry.process)
+        self._whereabouts[entry.process] = entry.conversation_id
+        if before is None or before == entry.conversation_id:
+            return set()
+        run = self.evidence(before).runs.get(entry.process)
+        if run is not None:
+            left = Sighting(
+                entry.process,
+                Liveness.LEFT,
+                max(entry.updated_at or at, run.sighting.at),
+                EvidenceSource.REGISTRY,
+            )
+            self._evidence[before] = add_sighting(self.evidence(before), left)
+        return {before}
 
     def _note(self, reading: Reading) -> None:
         entry = reading.entry
         if entry is None or reading.liveness is None:
             return
+        if reading.liveness is Liveness.GONE:
+            self.saw_end(entry.process, reading.at)
         conversation = entry.conversation_id
         evidence = self.evidence(conversation)
         at = reading.at

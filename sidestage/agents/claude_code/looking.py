@@ -14,7 +14,7 @@ from sidestage.agents.claude_code.live import (
     look,
 )
 from sidestage.agents.processes import AgentProcess, ProcessTable
-from sidestage.sessions.evidence import Sighting
+from sidestage.sessions.evidence import Liveness
 from sidestage.sessions.model import Process
 
 
@@ -23,7 +23,8 @@ class Look:
     """What a look found."""
 
     readings: tuple[Reading, ...]
-    sightings: tuple[Sighting, ...] = ()
+    ended: tuple[Process, ...] = ()
+    """Runs whose process is gone."""
 
 
 def look_at(
@@ -49,14 +50,9 @@ def look_around(
     folders = tuple(folders)
     files = {path for folder in folders for path in list_registry_files(folder)}
     present = look_at(folders, sorted(files | known), table)
-    return Look(present.readings, tuple(_sightings(runs, table)))
-
-
-def _sightings(runs: Iterable[Process], table: ProcessTable) -> Iterable[Sighting]:
-    for run in runs:
-        liveness = check_process(run, table)
-        if liveness is not None:  # a failed probe changes nothing
-            yield Sighting(run, liveness, datetime.now(UTC))
+    # A failed probe changes nothing: only what is known to be gone is told.
+    ended = (run for run in runs if check_process(run, table) is Liveness.GONE)
+    return Look(present.readings, tuple(ended))
 
 
 def list_agents(table: ProcessTable) -> tuple[AgentProcess, ...] | None:

@@ -26,6 +26,7 @@ from sidestage.agents.claude_code.scanning import (
     read_guard,
 )
 from sidestage.agents.claude_code.tree import BranchNodes, Tree
+from sidestage.agents.regular_files import open_regular
 from sidestage.sessions.transcript import TranscriptEntry
 
 NODE_BYTES: Final = 700
@@ -113,7 +114,7 @@ def update_outline(outline: Outline | None, stamp: FileStamp) -> Outline:
 
     Raises `OSError`.
     """
-    with Path(stamp.path).open("rb", buffering=0) as file:
+    with open_regular(stamp.path) as file:
         if outline is None or not _fits(outline, stamp, file):
             outline = Outline(stamp.inode)
         splitter = LineSplitter(outline.offset)
@@ -168,7 +169,7 @@ def read_view(
 ) -> tuple[TranscriptEntry, ...]:
     """Return the entries at some ranges of positions. Raises `OSError`."""
     entries: list[TranscriptEntry] = []
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         for start, end in positions:
             for offset, first, stop in view.lines(start, end):
                 line = _read_line(file, offset, outline.places[offset].length)

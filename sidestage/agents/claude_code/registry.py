@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sidestage.agents.claude_code.records import Json, parse_object, text_of
+from sidestage.agents.regular_files import open_regular
 from sidestage.ids import ConversationId
 from sidestage.sessions.model import Process
 
@@ -79,7 +80,7 @@ def read_registry(path: Path) -> RegistryEntry | None:
     """
     for _ in range(READ_LIMIT_ATTEMPTS):
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 data = file.read(REGISTRY_LIMIT_BYTES + 1)
         except OSError:
             return None

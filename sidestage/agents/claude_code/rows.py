@@ -91,7 +91,7 @@ def build_row(known: Known, place: Place) -> Session:
         name=choose_name(fold, entry.name if entry else None, known.directory),
         directory=known.directory,
         directory_exists=known.directory_exists,
-        current_directory=fold.current_directory or known.directory,
+        current_directory=_shown_path(fold.current_directory or known.directory),
         project_id=place.project_id,
         state=verdict.state,
         state_since=since,
@@ -113,6 +113,10 @@ def build_row(known: Known, place: Place) -> Session:
         has_prompt=fold.has_prompt,
         origin=_origin(known),
     )
+
+
+def _shown_path(path: str | None) -> str | None:
+    return None if path is None else clean_text(path, multiline=False)
 
 
 def choose_name(fold: Fold, given_name: str | None, directory: str | None) -> str:

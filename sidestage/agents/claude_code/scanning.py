@@ -5,7 +5,6 @@ Every function here blocks, and belongs in a thread.
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import BinaryIO, Final
 
 from sidestage.agents.claude_code.folding import Fold, fold_line, merge_tail
 from sidestage.agents.claude_code.lines import LineSplitter
+from sidestage.agents.regular_files import open_regular, stat_regular
 
 CHUNK_BYTES: Final = 256 * 1024
 """Read at once: large enough to be fast, small beside the memory limit."""
@@ -62,11 +62,8 @@ def list_project_folders(projects: Path) -> list[Path]:
 
 def stamp_file(path: str) -> FileStamp | None:
     """Return the stamp of one transcript, or None if it is no regular file (now)."""
-    try:
-        status = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISREG(status.st_mode):
+    status = stat_regular(path)
+    if status is None:
         return None
     return FileStamp(path, status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -92,21 +89,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _stamp_entry(entry: os.DirEntry[str]) -> FileStamp | None:
-    if not is_transcript_name(entry.name):
-        return None
-    try:
-        if not entry.is_file():
-            return None
-        status = entry.stat()
-    except OSError:
-        return None
-    return FileStamp(entry.path, status.st_ino, status.st_size, status.st_mtime_ns)
+    return stamp_file(entry.path) if is_transcript_name(entry.name) else None
 
 
 def fold_whole(stamp: FileStamp) -> Fold:
     """Fold the whole file. Raises `OSError`."""
     fold = Fold()
-    with Path(stamp.path).open("rb", buffering=0) as file:
+    with open_regular(stamp.path) as file:
         _fold_from(file, fold, stamp.conversation_id)
     return fold
 
@@ -118,7 +107,7 @@ def fold_further(stamp: FileStamp, fold: Fold) -> Fold:
     """
     if not fold.complete or stamp.size < fold.offset:
         return fold_whole(stamp)
-    with Path(stamp.path).open("rb", buffering=0) as file:
+    with open_regular(stamp.path) as file:
         if read_guard(file, fold.offset) != fold.guard:
             fold = Fold()
         _fold_from(file, fold, stamp.conversation_id)
@@ -129,7 +118,7 @@ def fold_ends(stamp: FileStamp) -> Fold:
     """Fold the head and the tail only, unless both are the whole. Raises `OSError`."""
     if stamp.size <= 2 * END_BYTES:
         return fold_whole(stamp)
-    with Path(stamp.path).open("rb", buffering=0) as file:
+    with open_regular(stamp.path) as file:
         head = _fold_part(file.read(END_BYTES), stamp.conversation_id)
         file.seek(stamp.size - END_BYTES)
         tail_bytes = file.read(END_BYTES)

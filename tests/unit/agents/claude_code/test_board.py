@@ -156,6 +156,10 @@ async def test_the_recorded_day_replays_as_changes_of_state(tmp_path: Path) -> N
         ]
         assert row(opened, first).state is ENDED
         assert row(opened, after_clear).state is IDLE
+        # The regular look finds the process, but that is on another conversation now.
+        await sessions.read_registry()
+        assert row(opened, first).state is ENDED
+        assert row(opened, after_clear).conflict is None
         del table.ticks[14781]
         path.unlink()
         await sessions.read_registry()
