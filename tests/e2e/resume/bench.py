@@ -11,10 +11,11 @@ in it.
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Self
 
 import psutil
@@ -68,22 +69,21 @@ class ResumeBench:
         *,
         read_only: bool = False,
         faulty: bool = False,
-        environment: dict[str, str] | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Iterator[Self]:
         """Run model and server while the block lasts; the project is registered.
 
-        A *faulty* server has the faults of `faulty_server.py`.
+        A *faulty* server has the faults of `faulty_server.py`; *variables* come into
+        the server's environment.
         """
         with RealClaude.create(root) as claude:
             claude.make_project("my_proj.v2")
             (claude.home / "faults").mkdir()
-            program = ("-P", str(FAULTY_SERVER)) if faulty else None
-            given = environment or claude.environment()
-            server = (
-                RunningServer(environment=given, program=program)
-                if program
-                else RunningServer(environment=given)
-            )
+            environment = claude.environment(**variables)
+            server = RunningServer(environment=environment)
+            if faulty:
+                program = ("-P", str(FAULTY_SERVER))
+                server = RunningServer(environment=environment, program=program)
             with server:
                 bench = cls(claude, server)
                 bench.project_id = server.register_project(
@@ -138,14 +138,18 @@ class ResumeBench:
 
     def wait_ended(self, conversation: Conversation) -> None:
         """Wait until the list shows the session as ended."""
-        wait_for(
-            lambda: (
-                (row := self.find_row(conversation.id))
-                and row["state"] == "ENDED"
-                and row["directory"] is not None
-            ),
-            "the session is listed as ended",
+        self.wait_row(
+            conversation.id,
+            lambda row: row["state"] == "ENDED" and row["directory"] is not None,
         )
+
+    def wait_row(self, session_id: str, holds: Callable[[Json], object]) -> Json:
+        """Return the session's row once it *holds*; it is told by push."""
+        with self.server.follow(FEED) as feed:
+            feed.until(
+                lambda: (row := feed.rows.get(session_id)) is not None and holds(row)
+            )
+            return feed.rows[session_id]
 
     def _only_new(self, before: set[Path]) -> Path:
         [new] = set(self.claude.transcripts()) - before

@@ -12,6 +12,7 @@ import pytest
 
 from sidestage.terminals.model import HostTerminal
 from terminal_host.gateway.host_client import open_host
+from tests.e2e.real_claude import Json
 from tests.e2e.resume.bench import Conversation, ResumeBench, resumed_processes
 from tests.e2e.resume.faulty_server import STEPS
 from tests.waiting import wait_for
@@ -51,7 +52,7 @@ def test_after_a_crash_one_terminal_or_none_is_known_to_both(
     assert again["terminal"]["name"] == f"before {step} (resumed)"
     assert known in ([], [terminal_id])
     wait_for(lambda: len(resumed_processes(session)) == 1, "one process runs")
-    wait_for(lambda: is_linked(bench, session, terminal_id), "the row is linked")
+    bench.wait_row(session.id, lambda row: is_linked(row, terminal_id))
     assert done_resumes(bench, session) == 1
     with bench.server.attach(again["ticket"]) as client:
         client.wait_for(f"Stub answer to: before {step}")
@@ -95,9 +96,8 @@ def private_folders(bench: ResumeBench) -> set[str]:
     return {path.name for path in (bench.server.state_dir / "terminals").glob("*")}
 
 
-def is_linked(bench: ResumeBench, session: Conversation, terminal_id: str) -> bool:
-    terminal = bench.row(session.id)["terminal"]
-    return terminal is not None and terminal["id"] == terminal_id
+def is_linked(row: Json, terminal_id: str) -> bool:
+    return row["terminal"] is not None and row["terminal"]["id"] == terminal_id
 
 
 def done_resumes(bench: ResumeBench, session: Conversation) -> int:

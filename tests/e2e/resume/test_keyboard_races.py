@@ -69,7 +69,7 @@ def test_a_process_that_has_no_registry_file_yet_is_waited_for(
         assert_busy(bench.server.resume(session.id))
         os.kill(keyboard.pid, signal.SIGCONT)
         keyboard.wait_for(READY)
-        wait_for(lambda: bench.row(session.id)["state"] == "IDLE", "the row is live")
+        bench.wait_row(session.id, lambda row: row["state"] == "IDLE")
         assert bench.terminals() == []
 
 
@@ -170,13 +170,11 @@ def assert_only_the_keyboard_is_left(
 ) -> None:
     pids = {process.pid for process in resumed_processes(session)}
     assert pids == {keyboard.pid}
-    wait_for(
-        lambda: (
-            (row := bench.row(session.id))["state"] == "IDLE"
-            and row["conflict"] is None
-            and row["terminal"] is None
+    bench.wait_row(
+        session.id,
+        lambda row: (
+            (row["state"], row["conflict"], row["terminal"]) == ("IDLE", None, None)
         ),
-        "the row is the keyboard's alone",
     )
 
 

@@ -49,10 +49,8 @@ def test_a_resumed_session_goes_on_in_its_own_transcript(tmp_path: Path) -> None
         with bench.server.attach(started["ticket"], cols=93, rows=31) as client:
             client.wait_for("first words")
             client.wait_for("Stub answer to: first words")
-            wait_for(
-                lambda: bench.row(session.id)["state"] == "IDLE", "the row is live"
-            )
-            assert bench.row(session.id)["terminal"]["id"] == terminal_id
+            row = bench.wait_row(session.id, lambda row: row["state"] == "IDLE")
+            assert row["terminal"]["id"] == terminal_id
             client.type("and on\r")
             client.wait_for("Stub answer to: and on")
         wait_for(
