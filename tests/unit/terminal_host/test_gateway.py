@@ -274,11 +274,13 @@ async def test_input_reaches_the_program_and_doubled_answers_do_not(
     await client.message("attached")
     client.type(b"\x1b[?1;2c")
     client.type(b"\x1b[I")
+    assert await asyncio.to_thread(stage.host.ends[0].recv, 100) == b"\x1b[I"
+    assert stage.host.sizes == []  # a focus report decides no size
     client.type(b"ls\r")
     received = b""
     while b"\r" not in received:
         received += await asyncio.to_thread(stage.host.ends[0].recv, 100)
-    assert received == b"\x1b[Ils\r"
+    assert received == b"ls\r"
     assert stage.host.requests[0].writable
     assert stage.host.sizes == [(100, 30)]
 
@@ -333,7 +335,9 @@ async def test_a_revoked_client_that_reads_nothing_is_let_go(
     named = {"token_id": "token:a", "device_id": "device:a"}[by]
     async with asyncio.timeout(1):
         assert stage.gateway.drop(**cast("dict[str, Any]", {by: named})) == 1
-        assert await asyncio.to_thread(stage.host.ends[0].recv, 1) == b""
+        # At once, before anything else runs: nothing passes any more.
+        stage.host.ends[0].setblocking(False)
+        assert stage.host.ends[0].recv(1) == b""
         await stage.tasks[0]
     assert stage.gateway.clients == 0
 

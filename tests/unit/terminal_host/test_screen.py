@@ -191,6 +191,15 @@ def test_a_replay_asks_nothing_rings_nothing_and_writes_no_clipboard() -> None:
     assert screen.replay().endswith(b"ab")
 
 
+@pytest.mark.parametrize("half", [b"\x1b", b"\x1b[3", b"\x1b]2;tit", b"\xe2\x80"])
+def test_a_replay_ends_with_what_is_unfinished(half: bytes) -> None:
+    screen = TailScreen(ghostty(80, 24))
+    screen.feed(b"text" + half)
+    assert screen.replay().endswith(b"text" + half)
+    screen.fold()
+    assert screen.replay().endswith(half)
+
+
 def live(make: MakeEngine = ghostty) -> LiveScreen:
     return LiveScreen(make, cols=80, rows=24)
 

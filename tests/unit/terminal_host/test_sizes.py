@@ -108,6 +108,8 @@ async def test_a_new_list_replaces_the_changes_before_it() -> None:
     queue.put(event(HostEventKind.CHANGED))
     queue.put(event(HostEventKind.DISCONNECTED))
     queue.put(event(HostEventKind.CONNECTED))
+    assert [e.kind for e in await queue.take()] == [HostEventKind.CONNECTED]
+    queue.put(event(HostEventKind.CONNECTED))
     queue.put(event(HostEventKind.REMOVED))
     kinds = [e.kind for e in await queue.take()]
     assert kinds == [HostEventKind.CONNECTED, HostEventKind.REMOVED]
