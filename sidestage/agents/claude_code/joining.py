@@ -1,7 +1,7 @@
 """Rows: what transcripts, registry and processes say of one conversation, joined."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,16 +98,17 @@ class Joiner:
         now = datetime.now(UTC)
         before = self._bystanders
         self._bystanders = {
-            agent.process: before.get(agent.process)
-            or (agent, Sighting(agent.process, Liveness.UNKNOWN, now))
+            agent.process: (agent, _first_sighting(agent, before, now))
             for agent in self.list_unregistered(agents)
             if agent.age_seconds >= REGISTRY_PATIENCE_SECONDS
             and agent.terminal_id is None
         }
-        changed = {**before, **self._bystanders}
-        for process in set(before) & set(self._bystanders):
-            del changed[process]
-        return self._list_near(agent for agent, _ in changed.values())
+        places = {_whereabouts(agent): agent for agent, _ in before.values()}
+        for agent, _ in self._bystanders.values():
+            # Who stands where it stood changes nothing.
+            if places.pop(_whereabouts(agent), None) is None:
+                places[_whereabouts(agent)] = agent
+        return self._list_near(places.values())
 
     def list_unregistered(
         self, agents: Iterable[AgentProcess]
@@ -233,3 +234,18 @@ class Joiner:
         path = directory_of(fold, claim.entry.directory if claim else None)
         folder = self._folder(path)
         return folder.real_path if folder else None
+
+
+def _first_sighting(
+    agent: AgentProcess,
+    known: Mapping[Process, tuple[AgentProcess, Sighting]],
+    now: datetime,
+) -> Sighting:
+    if agent.process in known:
+        return known[agent.process][1]
+    return Sighting(agent.process, Liveness.UNKNOWN, now)
+
+
+def _whereabouts(agent: AgentProcess) -> tuple[object, ...]:
+    """Return what decides which conversations a bystander may be on."""
+    return agent.process, agent.directory, agent.arguments

@@ -299,3 +299,55 @@ async def test_two_config_dirs_make_one_list(tmp_path: Path, discovery: Opener) 
         newer.unlink()
         await opened.sessions.rescan()
         assert row(opened).name == "hello"
+
+
+async def test_a_process_may_come_back_to_a_conversation(
+    tmp_path: Path, discovery: Opener
+) -> None:
+    table = FakeProcesses({7: "70"})
+    async with discovery(tmp_path, table=table, notifier=silent) as opened:
+        for conversation in (CONVERSATION, OTHER, CONVERSATION):
+            values = registry(7, "70", DOMAIN, conversation=conversation, status="idle")
+            write_registry(tmp_path, values)
+            await opened.sessions.read_registry()
+        assert row(opened).state is IDLE
+        assert row(opened, OTHER).state is ENDED
+
+
+async def test_a_terminal_cannot_claim_a_conversation_of_another_folder(
+    tmp_path: Path, discovery: Opener
+) -> None:
+    home, private = tmp_path / "home", tmp_path / "private"
+    write_transcript(home, hello())
+    write_registry(private, registry(7, "70", DOMAIN, status="idle"))
+    table = FakeProcesses({7: "70"})
+    async with discovery(home, table=table) as opened:
+        opened.add_terminal(
+            TerminalId("terminal:1"), private / "sessions", directory="/elsewhere"
+        )
+        await opened.sessions.read_registry()
+        assert row(opened).state is ENDED
+        assert row(opened).terminal_id is None
+
+
+async def test_only_an_agent_nobody_accounts_for_makes_a_folder_unknown(
+    tmp_path: Path, discovery: Opener
+) -> None:
+    write_transcript(tmp_path, hello())
+    write_registry(tmp_path, registry(8, "80", DOMAIN, conversation=OTHER))
+    table = FakeProcesses({8: "80"})
+    async with discovery(tmp_path, table=table, notifier=silent) as opened:
+        for accounted_for in (
+            agent(7, FOLDER, age_seconds=1),  # just starting
+            agent(7, FOLDER, terminal_id="terminal:1"),
+            agent(7, FOLDER, parent_pid=8),  # a worker of a registered one
+            agent(7, FOLDER, "mcp", "serve"),
+            agent(7, FOLDER, "/usr/bin/claude", "doctor"),
+            agent(7, "/elsewhere"),
+        ):
+            table.agents = [accounted_for]
+            await opened.sessions.look_for_agents()
+            assert row(opened).state is ENDED
+        table.agents = [agent(7, "/elsewhere", "--resume", CONVERSATION)]
+        await opened.sessions.look_for_agents()
+        assert row(opened).state is SessionState.UNKNOWN

@@ -149,8 +149,9 @@ def test_an_answer_in_many_blocks_is_counted_once() -> None:
     data = lines(
         prompt(1, None, "go"),
         answer(2, 1, text_block("a"), message="m", tokens=2),
-        answer(3, 2, text_block("b"), message="m", tokens=7),
-        answer(4, 3, text_block("c"), message="n", tokens=3),
+        answer(3, 2, text_block("b"), message="m", tokens=6),
+        answer(4, 3, text_block("b"), message="m", tokens=7),
+        answer(5, 4, text_block("c"), message="n", tokens=3),
     )
     folded = fold(data)
     assert folded.token_usage == TokenUsage(input_tokens=20, output_tokens=10)
