@@ -63,7 +63,11 @@ class RunningServer:
         program: Sequence[str] = ("-P", "-m", "sidestage", "serve"),
         python: Path = Path(sys.executable),
     ) -> None:
-        self.environment = dict(environment)
+        self.environment = dict(environment) | {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith("COVERAGE_")
+        }
         self.home = Path(self.environment["HOME"])
         self.state_dir = self._find_state_dir()
         self.log = self.home / "serve.log"
