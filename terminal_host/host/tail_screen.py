@@ -11,6 +11,8 @@ from terminal_host.vt_filter import StreamFilter
 
 TAIL_LIMIT_BYTES: Final = 128 * 1024
 """Beyond it the older half is fed to the engine; also bounds what a replay adds."""
+REPLAY_LIMIT_BYTES: Final = 256 * 1024
+"""A longer replay does without the tail: a phone waits for the last byte of it."""
 
 
 class TailScreen:
@@ -40,8 +42,12 @@ class TailScreen:
 
     def replay(self) -> bytes:
         """Return the engine's repaint and the tail, without what would act outside."""
+        painted = self.engine.replay()
+        if self._tail and len(painted) + len(self._tail) > REPLAY_LIMIT_BYTES:
+            self.fold()
+            painted = self.engine.replay()
         clean = StreamFilter(keep_bell=False)
-        kept = clean.feed(self.engine.replay() + bytes(self._tail))
+        kept = clean.feed(painted + bytes(self._tail))
         return kept + clean.unfinished()
 
     def text(self, lines: int) -> str:

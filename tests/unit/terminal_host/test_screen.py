@@ -178,6 +178,15 @@ def test_the_tail_is_exact_and_bounded() -> None:
     assert len(screen.replay()) < TAIL_LIMIT_BYTES + 10_000
 
 
+def test_a_full_history_is_replayed_without_the_tail() -> None:
+    screen = TailScreen(ghostty(200, 50))
+    for number in range(3000):
+        screen.feed(b"\x1b[3%dm%s\r\n" % (number % 8, b"x" * 195))
+    replay = screen.replay()
+    assert len(replay) < 256 * 1024
+    assert replay.count(b"x" * 195) >= 1000
+
+
 def test_a_replay_asks_nothing_rings_nothing_and_writes_no_clipboard() -> None:
     screen = TailScreen(ghostty(80, 24))
     screen.feed(b"a\x1b[c\x1b[6n\x07\x1b]52;c;aGk=\x07\x1b]11;?\x07\x1bP$qm\x1b\\b")
