@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 import psutil
 
@@ -51,6 +51,12 @@ class Conversation:
         return self.transcript.stem
 
 
+class MakeServer(Protocol):
+    """Makes a server that is not started yet."""
+
+    def __call__(self, *, environment: Mapping[str, str]) -> RunningServer: ...
+
+
 class ResumeBench:
     """What stands around a resume; see the module's text."""
 
@@ -70,17 +76,18 @@ class ResumeBench:
         read_only: bool = False,
         faulty: bool = False,
         variables: Mapping[str, str] = MappingProxyType({}),
+        make_server: "MakeServer | None" = None,
     ) -> Iterator[Self]:
         """Run model and server while the block lasts; the project is registered.
 
         A *faulty* server has the faults of `faulty_server.py`; *variables* come into
-        the server's environment.
+        the server's environment; *make_server* makes it.
         """
         with RealClaude.create(root) as claude:
             claude.make_project("my_proj.v2")
             (claude.home / "faults").mkdir()
             environment = claude.environment(**variables)
-            server = RunningServer(environment=environment)
+            server = (make_server or RunningServer)(environment=environment)
             if faulty:
                 program = ("-P", str(FAULTY_SERVER))
                 server = RunningServer(environment=environment, program=program)
