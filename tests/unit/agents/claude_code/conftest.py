@@ -1,5 +1,6 @@
 """Discovery of a scratch home, as the tests of it open it."""
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -8,11 +9,37 @@ from typing import Any
 import pytest
 
 from sidestage.agents.claude_code.discovery import Discovery, open_discovery
-from sidestage.ids import HostId
+from sidestage.ids import HostId, SessionId, session_id
+from tests.fakes.agent_records import CONVERSATION
 from tests.fakes.processes import FakeProcesses
 from tests.fakes.projects import FakeProjects
 
 SECRET = b"s" * 32
+
+
+def row_id(conversation: str = CONVERSATION) -> SessionId:
+    """Return the row id of a conversation on the scratch machine."""
+    return session_id("claude-code", conversation, machine_secret=SECRET)
+
+
+class SilentNotifier:
+    """A watch that stands, but never tells of anything."""
+
+    def watch(
+        self, debounce: int, step: int, timeout: int, stop: threading.Event
+    ) -> Any:
+        """Return when the watch is ended."""
+        stop.wait()
+        return "stop"
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def silent(folders: list[str]) -> SilentNotifier:
+    """Open a watch that never tells of anything."""
+    return SilentNotifier()
+
 
 Opener = Callable[..., AbstractAsyncContextManager[Discovery]]
 

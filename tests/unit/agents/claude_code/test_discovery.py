@@ -1,7 +1,6 @@
 import asyncio
 import logging
 import os
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from sidestage.ids import (
     ProjectId,
     SessionId,
     TerminalId,
-    session_id,
 )
 from sidestage.sessions.board import UsageBucket
 from sidestage.sessions.evidence import Activity
@@ -36,14 +34,10 @@ from tests.fakes.agent_records import (
 from tests.fakes.processes import DOMAIN, FakeProcesses, agent
 from tests.fakes.projects import FakeProjects
 from tests.fakes.waiting import wait_for_row
-from tests.unit.agents.claude_code.conftest import SECRET, Opener
+from tests.unit.agents.claude_code.conftest import Opener, row_id, silent
 
 OTHER = "7c1d9a52-0e3b-4c64-9f18-5a2e8b4d6f01"
 IDLE, ENDED = SessionState.IDLE, SessionState.ENDED
-
-
-def row_id(conversation: str = CONVERSATION) -> SessionId:
-    return session_id("claude-code", conversation, machine_secret=SECRET)
 
 
 def row(opened: Discovery, conversation: str = CONVERSATION) -> Session:
@@ -54,23 +48,6 @@ def row(opened: Discovery, conversation: str = CONVERSATION) -> Session:
 
 def hello() -> bytes:
     return lines(prompt(1, None, "hello"), answer(2, 1, text_block("hi")))
-
-
-class SilentNotifier:
-    """A watch that stands, but never tells of anything."""
-
-    def watch(
-        self, debounce: int, step: int, timeout: int, stop: threading.Event
-    ) -> Any:
-        stop.wait()
-        return "stop"
-
-    def close(self) -> None:
-        pass
-
-
-def silent(folders: list[str]) -> SilentNotifier:
-    return SilentNotifier()
 
 
 async def test_a_config_dir_may_be_a_link(tmp_path: Path, discovery: Opener) -> None:
