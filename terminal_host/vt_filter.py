@@ -15,6 +15,8 @@ KEPT_OSC: Final = frozenset({0, 2, 8, 10, 11, 12, 104, 110, 111, 112})
 _LINK_SCHEMES = (b"http:", b"https:", b"mailto:")
 _NUMBER = re.compile(rb"\d*")
 _CSI = re.compile(rb"([<=>?]?)([0-9:;]*)([ -/]*)([@-~])", re.DOTALL)
+_OSC_START = re.compile(rb"\x1b([\x00-\x17\x19\x1c-\x1f\x7f]*)\](.*)", re.DOTALL)
+_ENQUIRY, _BELL = b"\x05", b"\x07"
 _TITLE_STACK = (b"22", b"23")
 
 # Prefix, intermediates and final byte of what makes a terminal answer (ctlseqs of
@@ -51,7 +53,7 @@ class StreamFilter:
 
     def __init__(self, *, keep_bell: bool) -> None:
         self._splitter = Splitter()
-        self._keep_bell = keep_bell
+        self._muted = _ENQUIRY if keep_bell else _ENQUIRY + _BELL
 
     def feed(self, data: bytes) -> bytes:
         """Return what may pass of all that *data* completes."""
@@ -68,13 +70,18 @@ class StreamFilter:
         held = self._splitter.held
         if self._splitter.skipping:
             return self._splitter.skipping + held
-        if held.startswith(b"\x1b]") and not _may_pass_osc(held[2:]):
-            return b"\x1b]9999;" + (b"\x1b" if held.endswith(b"\x1b") else b"")
-        return held
+        osc = _OSC_START.match(held)
+        if osc is None:
+            # Controls within a sequence act before it is whole.
+            return held.translate(None, self._muted)
+        controls, body = osc[1].translate(None, self._muted), osc[2]
+        if _may_pass_osc(body):
+            return controls + b"\x1b]" + body
+        return controls + b"\x1b]9999;" + (b"\x1b" if body.endswith(b"\x1b") else b"")
 
     def _passes(self, token: Token) -> bool:
         if token.kind is TokenKind.CONTROL:
-            return token.data != b"\x05" and (self._keep_bell or token.data != b"\x07")
+            return token.data not in self._muted
         if token.kind is TokenKind.CSI:
             return not asks(token.body)
         if token.kind is TokenKind.OSC:
@@ -83,6 +90,12 @@ class StreamFilter:
             # DECID asks for device attributes; a lone ST ends nothing.
             return token.body not in (b"Z", b"\\")
         return token.kind is TokenKind.TEXT
+
+
+def silence(data: bytes) -> bytes:
+    """Return *data* without what asks, beeps or copies; an unfinished end stays one."""
+    clean = StreamFilter(keep_bell=False)
+    return clean.feed(data) + clean.unfinished()
 
 
 def asks(body: bytes) -> bool:

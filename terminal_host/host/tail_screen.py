@@ -7,7 +7,7 @@ right anyway while the bytes that made it are in the tail.
 from typing import Final
 
 from terminal_host.screen import Engine
-from terminal_host.vt_filter import StreamFilter
+from terminal_host.vt_filter import silence
 
 TAIL_LIMIT_BYTES: Final = 128 * 1024
 """Beyond it the older half is fed to the engine; also bounds what a replay adds."""
@@ -46,9 +46,7 @@ class TailScreen:
         if self._tail and len(painted) + len(self._tail) > REPLAY_LIMIT_BYTES:
             self.fold()
             painted = self.engine.replay()
-        clean = StreamFilter(keep_bell=False)
-        kept = clean.feed(painted + bytes(self._tail))
-        return kept + clean.unfinished()
+        return silence(painted + bytes(self._tail))
 
     def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""

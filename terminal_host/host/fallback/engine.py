@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyte
 
 from terminal_host.host.fallback.drawing import draw_rows, encode_style
+from terminal_host.vt_filter import silence
 from terminal_host.vt_stream import Splitter, Token, TokenKind
 
 _SWITCH: Final = re.compile(rb"\?(?:[\d;]*;)?(1049|1047|47)(?:;[\d;]*)?([hl])")
@@ -64,7 +65,8 @@ class PyteEngine:
         pieces.append(self._state())
         text = "".join(pieces).encode("utf-8", "replace")
         splitter = self._splitter
-        return text + splitter.skipping + splitter.held + self._utf8.getstate()[0]
+        rest = silence(splitter.skipping + splitter.held)
+        return text + rest + self._utf8.getstate()[0]
 
     def text(self, lines: int) -> str:
         """Return the last *lines* lines as plain text."""
@@ -128,7 +130,7 @@ class PyteEngine:
     def _write(self, text: str) -> None:
         try:
             self._stream.feed(text)
-        except (TypeError, ValueError, AssertionError, IndexError, KeyError):
+        except (TypeError, ValueError, LookupError, AssertionError, NameError):
             # What else stock pyte breaks on: the sequence is lost, the rest goes on.
             if not self._logged:
                 _log.warning("pyte could not act on a sequence", exc_info=True)

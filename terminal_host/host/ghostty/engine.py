@@ -10,6 +10,7 @@ from terminal_host.host.ghostty.quirks import XtermFeed
 from terminal_host.host.ghostty.repaint import Buffer, Picture, repaint
 from terminal_host.host.ghostty.state import default_tabs, read_state
 from terminal_host.host.ghostty.widths import from_library
+from terminal_host.vt_filter import silence
 
 REPLAY_LIMIT_BYTES: Final = 4 << 20
 """A record is no larger; beyond it the oldest history is left out."""
@@ -61,7 +62,7 @@ class GhosttyEngine:
             lines //= 2
             painted = self._paint(lines)
         rest = b"\x1b]9999;" if self._decoder.swallowing else self._vt.continuation()
-        return painted + rest + self._decoder.held
+        return painted + silence(rest + self._decoder.held)
 
     def text(self, lines: int) -> str:
         """Return the last *lines* lines as plain text."""

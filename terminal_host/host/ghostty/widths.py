@@ -22,6 +22,9 @@ _SEARCHED = ((0xA0, 0xD800), (0xE000, 0x34000), (0xE0000, 0xE0100))
 _FIRST_SPARE = {1: 0xF0000, 2: 0x3F000, 0: 0xE0120}
 """The first stand-in of each width: private or unassigned code points."""
 
+_VARIATION_SELECTORS: Final = (0xFE0E, 0xFE0F)
+"""The library drops them behind characters that have no variants, as in keycaps."""
+
 _NOT_ASCII = re.compile("[^\x00-\x7f]+")
 
 
@@ -38,7 +41,10 @@ def _find_stand_ins() -> dict[int, int]:
     for first, last in _SEARCHED:
         for code_point in range(first, last):
             width = xterm_width(code_point)
-            differs = character_width(code_point) != width
+            differs = (
+                character_width(code_point) != width
+                or code_point in _VARIATION_SELECTORS
+            )
             if differs and character_width(spare[width]) == width:
                 found[code_point] = spare[width]
                 spare[width] += 1

@@ -209,6 +209,22 @@ def test_a_replay_ends_with_what_is_unfinished(half: bytes) -> None:
     assert screen.replay().endswith(half)
 
 
+@pytest.mark.parametrize("make", [ghostty, pyte])
+def test_an_engine_alone_keeps_what_is_unfinished_quiet(make: MakeEngine) -> None:
+    """The ESC that begins a string's end made xterm.js act on the string before it."""
+    engine = make(80, 24)
+    engine.feed(b"text\x1b]52;c;aGk=\x1b")
+    assert engine.replay().endswith(b"\x1b]9999;\x1b")
+
+
+@pytest.mark.parametrize("keycap", ["1\ufe0f\u20e3", "#\ufe0f\u20e3"])
+def test_a_keycap_keeps_its_variation_selector(keycap: str) -> None:
+    """The library dropped it, so that the character before was drawn as text."""
+    engine = ghostty(80, 24)
+    engine.feed(f"{keycap} one".encode())
+    assert f"{keycap} one".encode() in engine.replay()
+
+
 def live(make: MakeEngine = ghostty) -> LiveScreen:
     return LiveScreen(make, cols=80, rows=24)
 

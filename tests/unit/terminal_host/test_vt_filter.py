@@ -124,3 +124,20 @@ def test_a_restart_leaves_what_the_program_had_set() -> None:
     begin = attached.restart()
     assert b"\x1b[?1049l" in begin
     assert attached.feed(b"text") == b"text"
+
+
+@pytest.mark.parametrize(
+    ("start", "kept"),
+    [
+        (b"\x1b[3\x07", b"\x1b[3"),
+        (b"\x1b\x05\r", b"\x1b\r"),
+        (b"\x1b\x07\r]52;c;aG", b"\r\x1b]9999;"),
+        (b"\x1b\x07]2;a ti", b"\x1b]2;a ti"),
+    ],
+)
+def test_controls_within_a_cut_sequence_are_looked_at(
+    start: bytes, kept: bytes
+) -> None:
+    """A bell rang that stood inside the sequence a replay was cut in."""
+    cut = StreamFilter(keep_bell=False)
+    assert cut.feed(start) + cut.unfinished() == kept
