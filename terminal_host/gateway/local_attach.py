@@ -246,7 +246,10 @@ def _raw(descriptor: int) -> Generator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        # Gone terminals need none; and at once, since one that was stopped (Ctrl-S)
+        # would never drain.
+        with suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
