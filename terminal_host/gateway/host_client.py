@@ -152,11 +152,12 @@ class HostClient:
         while True:
             try:
                 link = await self._connect()
-            except (OSError, HostUnavailable, FrameInvalid) as error:
-                _log.warning("no terminal host: %s", error)
-            else:
                 attempt = 0
                 await self._follow(link)
+            except (OSError, HostUnavailable, FrameInvalid) as error:
+                _log.warning("no terminal host: %s", error)
+            except Exception:  # noqa: BLE001  # a task's top: else nothing reconnects
+                _log.exception("the terminal host's connection failed")
             await asyncio.sleep(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
             attempt += 1
 

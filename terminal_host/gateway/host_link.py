@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from sidestage.errors import HostUnavailable
+from sidestage.errors import HostUnavailable, InvalidInput
 from terminal_host.host_messages import decode_error
 from terminal_host.wire import (
     SPOKEN_VERSIONS,
@@ -61,10 +61,13 @@ class HostLink:
         self._waiting[self._number] = answer
         number = self._number
         try:
+            frame = encode_frame({"id": number, "op": op, **fields})
             async with asyncio.timeout(seconds):
-                self._writer.write(encode_frame({"id": number, "op": op, **fields}))
+                self._writer.write(frame)
                 await self._writer.drain()
                 return await answer
+        except FrameInvalid as error:
+            raise InvalidInput("That is too much for the terminal host.") from error
         except (TimeoutError, ConnectionError) as error:
             raise HostUnavailable("The terminal host does not answer.") from error
         finally:

@@ -69,7 +69,7 @@ class HostServer:
             if len(self._connections) >= CONNECTIONS_LIMIT:
                 _log.warning("a connection too many was refused")
                 connection.close()
-            elif not _is_owner(connection):
+            elif not is_owner(connection):
                 _log.warning("a connection of another user was refused")
                 connection.close()
             else:
@@ -229,7 +229,7 @@ def _refuse_version() -> Frame:
     return {"error": error, "versions": list(SPOKEN_VERSIONS)}
 
 
-def _is_owner(connection: socket.socket) -> bool:
+def is_owner(connection: socket.socket) -> bool:
     """Tell whether the peer runs as the same user (unix(7), SO_PEERCRED)."""
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     _, uid, _ = _PEER.unpack(data)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,8 @@ class HostedTerminals:
         self._boot_id = processes.boot_id()
         self._pace = Pace(asyncio.get_running_loop().time)
         self._executor = ThreadPoolExecutor(SCREEN_THREADS, thread_name_prefix="screen")
+        # As many as programs, so that a stop takes no longer than its slowest.
+        self._enders = ThreadPoolExecutor(limits.running, thread_name_prefix="end")
         self._terminals: dict[TerminalId, HostedTerminal] = {}
         self._starting: dict[TerminalId, asyncio.Future[HostedTerminal]] = {}
         self._conversations: dict[ConversationId, TerminalId] = {}
@@ -167,6 +170,7 @@ class HostedTerminals:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self._executor.shutdown(wait=False, cancel_futures=True)
+        self._enders.shutdown(wait=False, cancel_futures=True)
 
     async def _create(self, request: CreateTerminal) -> HostedTerminal:
         self._check_room()
@@ -281,9 +285,8 @@ class HostedTerminals:
                 host=os.getpid(),
             )
 
-        stuck = await asyncio.to_thread(
-            processes.end_processes, find, last=[terminal.root]
-        )
+        end = partial(processes.end_processes, find, last=[terminal.root])
+        stuck = await asyncio.get_running_loop().run_in_executor(self._enders, end)
         if stuck:
             _log.warning("%d processes of a terminal cannot be ended", len(stuck))
 

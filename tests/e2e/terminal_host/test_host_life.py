@@ -13,11 +13,16 @@ from typing import Any
 
 import pytest
 
-from sidestage.errors import HostUnavailable, SettingsInvalid, TerminalLimitReached
+from sidestage.errors import (
+    HostUnavailable,
+    InvalidInput,
+    SettingsInvalid,
+    TerminalLimitReached,
+)
 from sidestage.terminals.model import CreateTerminal, HostEvent, HostEventKind
 from terminal_host.gateway.host_client import HostClient, open_host
 from tests.e2e.terminal_host import raw_host
-from tests.e2e.terminal_host.waiting import has_ended, until_exited
+from tests.e2e.terminal_host.waiting import has_ended, until, until_exited
 from tests.waiting import wait_for
 
 NewTerminal = Callable[..., CreateTerminal]
@@ -259,3 +264,30 @@ def test_wrong_fields_are_answered_with_what_is_wrong(state_dir: Path) -> None:
             assert answer is not None
             assert answer["id"] == number
             assert answer["error"]["code"] in ("INVALID_REQUEST", "TERMINAL_NOT_FOUND")
+
+
+async def test_twelve_programs_that_ignore_the_hang_up_stop_no_slower_than_one(
+    state_dir: Path, new_terminal: NewTerminal
+) -> None:
+    with raw_host.running_host(state_dir) as process:
+        async with open_host(state_dir, start=False) as host:
+            await host.wait_connected(20)
+            script = "trap '' HUP; echo ready; while :; do sleep 3600; done"
+            made = [
+                await host.create(new_terminal("sh", "-c", script)) for _ in range(12)
+            ]
+            for terminal in made:
+                await until(
+                    host, terminal.terminal_id, lambda t: t.last_output_at is not None
+                )
+            process.terminate()
+            assert await asyncio.to_thread(process.wait, 8) == 0
+    assert all(terminal.pid and has_ended(terminal.pid) for terminal in made)
+
+
+async def test_a_request_above_the_limit_is_refused_before_it_is_sent(
+    host: HostClient, new_terminal: NewTerminal
+) -> None:
+    with pytest.raises(InvalidInput):
+        await host.create(new_terminal("cat", LARGE="x" * (1 << 20)))
+    assert await host.list_terminals() == ()
