@@ -31,6 +31,8 @@ DISK_WANTED_BYTES: Final = 100 * 1024 * 1024
 WATCHES_WANTED: Final = 8_192
 """inotify watches: one a folder of sessions, and other programs need theirs."""
 
+WATCHES_FILE: Final = Path("/proc/sys/fs/inotify/max_user_watches")
+
 _HEALTH: Final = "{ server { health { status notes } } }"
 
 
@@ -73,7 +75,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(arguments: argparse.Namespace) -> int:
     """Run every check and print what each found."""
     settings = settings_of(arguments)
-    findings = [check(settings) for check in _CHECKS]
+    findings = [check(settings) for check in CHECKS]
     if arguments.json:
         json.dump([asdict(each) for each in findings], sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -175,9 +177,8 @@ def _check_sources(settings: Settings) -> Finding:
 
 
 def _check_watches(_: Settings) -> Finding:
-    file = Path("/proc/sys/fs/inotify/max_user_watches")
     try:
-        limit = int(file.read_text())
+        limit = int(WATCHES_FILE.read_text())
     except (OSError, ValueError):
         return Finding("watches", Verdict.OK, "No inotify here; changes are polled.")
     if limit < WATCHES_WANTED:
@@ -201,7 +202,7 @@ def _check_server(settings: Settings) -> Finding:
     return Finding("server", Verdict.WARNING, " ".join(health["notes"]))
 
 
-_CHECKS: Final[tuple[Callable[[Settings], Finding], ...]] = (
+CHECKS: Final[tuple[Callable[[Settings], Finding], ...]] = (
     _check_python,
     _check_state_folder,
     _check_sandbox,
