@@ -8,7 +8,8 @@ import pytest
 from sidestage.command import doctor
 from sidestage.command.doctor import Finding, Verdict
 from sidestage.settings import Settings, read_settings
-from terminal_host.host.sandbox import BubblewrapConfiner, SandboxProbe
+from terminal_host.host.sandbox import BubblewrapConfiner
+from terminal_host.host.sandbox_probe import SandboxProbe
 
 
 @pytest.fixture
