@@ -34,8 +34,9 @@ class Limits:
     """Sockets and streams in all: 1,000 dashboards, and room to reconnect."""
     connections_per_address: int = 1500
     """Below `connections`, so that one address cannot keep the others out."""
-    uninitialised: int = 64
-    """Sockets that have not shown a token yet, in all."""
+    uninitialised: int = 1000
+    """Sockets that have not shown a token yet: a herd comes back at once after a
+    restart. A stranger who holds that many costs 30 MB, and keeps nobody out."""
     init_seconds: float = 10
     """From the upgrade to `connection_init` and its token."""
     ping_seconds: float = 20

@@ -1,6 +1,6 @@
 """The whole product in memory, behind the real API."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import httpx
 
 from api.app import Api, create_app
 from api.limits import Limits
-from resolvers.parts import Parts, ServerInfo
+from resolvers.parts import Health, Parts, ServerInfo, healthy
 from sidestage.projects.model import Project
 from sidestage.sessions.model import Session, SessionState
 from sidestage.terminals.model import Terminal
@@ -101,6 +101,7 @@ def make_world(
     allowed_origins: tuple[str, ...] = (),
     ring_limit: int = 10_000,
     allows_get: bool = False,
+    health: Callable[[], Health] = healthy,
     **options: Any,
 ) -> World:
     """Make the product in memory: three sessions, the third ended, unless told else."""
@@ -128,6 +129,7 @@ def make_world(
             bound_port=lambda: PORT,
             public_urls=public_urls,
             allowed_origins=allowed_origins,
+            health=health,
         ),
         **{name: options.pop(name) for name in ("clock",) if name in options},
     )

@@ -1,5 +1,6 @@
 """Host and Origin, before everything else (api.md, line 3; security.md §4)."""
 
+from functools import cache
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ ROUTES = ["/graphql", "/healthz", "/readyz", "/nowhere"]
 FOREIGN = "https://dashboard.example"
 
 
+@cache
 def a_world() -> World:
     return make_world(
         public_urls=("https://box.example/side", "http://box.example:8080"),

@@ -1,5 +1,6 @@
 """GraphQL over HTTP (api.md, lines 4, 6, 10 and 11)."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,8 +8,11 @@ import httpx
 import pytest
 
 from api.guard import LOCAL_PRINCIPAL
+from api.http import _parse_query_string
 from api.limits import Limits
+from resolvers.parts import Health
 from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
+from sidestage.errors import InvalidInput
 from tests.fakes.parts import BASE, World, make_world
 from tests.fakes.tokens import ADMIN
 
@@ -317,3 +321,29 @@ async def test_a_client_that_goes_away_in_its_body_does_no_harm() -> None:
     }
     await make_world().app(scope, receive, send)
     assert sent[0]["status"] == 400
+
+
+async def test_readiness_waits_for_the_first_list() -> None:
+    world = make_world(health=lambda: Health(ok=True, ready=False))
+    async with world.client(None) as client:
+        answer = await client.http.get("/readyz")
+    assert (answer.status_code, answer.text) == (503, "not yet\n")
+
+
+def test_a_query_string_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput):
+        _parse_query_string(b"query=\xff")
+
+
+async def test_an_operation_that_never_ends_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = make_world(limits=Limits(execution_seconds=0.01))
+
+    async def never(*_: object, **__: object) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    monkeypatch.setattr(world.terminals, "screen_text", never)
+    answer = await post(world, {"query": "{ terminals { nodes { screen } } }"})
+    assert answer.json()["errors"][0]["extensions"]["code"] == "INTERNAL"

@@ -1,11 +1,12 @@
 """What can be asked, over the real HTTP application and parts in memory."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from resolvers.parts import Health
 from sidestage.errors import ErrorCode
 from sidestage.sessions.model import (
     AgentKind,
@@ -26,6 +27,8 @@ from tests.fakes.values import (
     session_id,
 )
 
+NESTED = """{ ...F } fragment F on Query { node(id: "") { ... on Terminal {
+    screen } } }"""
 CLOSE = 'mutation { closeTerminal(input: {terminalId: "terminal:1"}) { __typename } }'
 REMOVE = 'mutation { removeProject(input: {projectId: "project:1"}) { __typename } }'
 TICKET = """mutation { issueTerminalTicket(input: {terminalId: "terminal:1"}) {
@@ -421,7 +424,7 @@ async def test_the_server_says_what_it_is() -> None:
             VIEWER,
         ),
         (
-            '{ ...F } fragment F on Query { node(id: "") { ... on Terminal { screen }}}',
+            NESTED,
             VIEWER,
         ),
         (
@@ -505,3 +508,50 @@ async def test_no_answer_holds_a_conversation_id() -> None:
     async with world.client() as client:
         answer = await client.http.post("/graphql", json={"query": query})
     assert SECRET_CONVERSATION not in answer.text
+
+
+async def test_an_audit_entry_tells_everything_but_content() -> None:
+    query = """{ auditLog(first: 1) { edges { cursor node { id at actor action targetId
+        outcome address code detail hash } } } }"""
+    async with make_world().client() as client:
+        (edge,) = (await client.data(query))["auditLog"]["edges"]
+    assert edge["node"]["actor"] == "admin"
+    assert edge["node"]["outcome"] == "DONE"
+    assert len(edge["node"]["hash"]) == 64
+
+
+async def test_the_audit_log_can_be_cut_from_both_ends() -> None:
+    async with make_world().client() as client:
+        edges = (await client.data("{ auditLog { edges { cursor } } }"))["auditLog"]
+        newest, *_, oldest = (edge["cursor"] for edge in edges["edges"])
+        for size in ({"first": 9}, {"last": 9}):
+            variables = {"after": newest, "before": oldest, **size}
+            page = (await client.data(AUDIT, variables))["auditLog"]
+            assert [node["seq"] for node in page["nodes"]] == ["4", "3", "2"]
+
+
+async def test_a_made_up_place_in_the_audit_log_is_bad_input() -> None:
+    made_up = "WyJhdWRpdCIsIngiLCJ4Il0"  # ["audit","x","x"]
+    async with make_world().client() as client:
+        assert await client.code(AUDIT, {"after": made_up}) == "BAD_USER_INPUT"
+
+
+async def test_what_needs_attention_is_told_with_counts() -> None:
+    health = Health(ok=False, notes=("Watches ran out.",), counters={"tornLines": 3})
+    world = make_world(health=lambda: health)
+    query = "{ server { health { status notes counters { name value } } } }"
+    async with world.client() as client:
+        told = (await client.data(query))["server"]["health"]
+    assert told == {
+        "status": "DEGRADED",
+        "notes": ["Watches ran out."],
+        "counters": [{"name": "tornLines", "value": "3"}],
+    }
+
+
+async def test_a_clock_that_ran_wild_harms_no_list() -> None:
+    late = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+    world = make_world(sessions=(a_session(1, last_activity_at=late),))
+    async with world.client() as client:
+        data = await client.data(IDS, {"f": {"activeWithinSeconds": 600}})
+    assert numbers(data) == [1]
