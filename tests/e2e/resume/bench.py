@@ -9,6 +9,7 @@
 in it.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from sidestage.ids import session_id
 from sidestage.state import read_machine_secret
 from tests.e2e.pty_program import PtyProgram
 from tests.e2e.real_claude import Json, RealClaude
-from tests.e2e.running_server import ROW, RunningServer
+from tests.e2e.running_server import ROW, RunningServer, TerminalClient
 from tests.waiting import wait_for
 
 FEED: Final = f"""subscription {{ outsideSessionFeed {{
@@ -34,6 +35,8 @@ FEED: Final = f"""subscription {{ outsideSessionFeed {{
 FAULTY_SERVER: Final = Path(__file__).with_name("faulty_server.py")
 HEADLESS_SECONDS: Final = 60
 """One headless run takes about a second on an idle machine."""
+PRESS_LIMIT: Final = 30
+"""How often a key is pressed again, once a second."""
 SECOND: Final = 10.0
 """What an owner is promised within a second, on a loaded machine."""
 
@@ -250,19 +253,45 @@ class _Writer:
         os.close(self._descriptor)
 
 
+def say(client: TerminalClient, session: Conversation, prompt: str) -> None:
+    """Type *prompt*, then press Enter until the transcript has it.
+
+    While the CLI still asks its terminal what it can do, an Enter may get lost.
+    """
+    text = json.dumps(prompt)[1:-1].encode()
+    client.type(prompt)
+    for _ in range(PRESS_LIMIT):
+        client.type("\r")
+        with suppress(AssertionError):
+            client.until(
+                lambda: text in session.transcript.read_bytes(), "the prompt", 1.0
+            )
+        if text in session.transcript.read_bytes():
+            return
+    raise AssertionError(f"the prompt stays:\n{client.text}")
+
+
 def find_processes(*words: str) -> list[psutil.Process]:
     """Return the CLI's processes with *words* among their arguments, in this order.
 
     Bubblewrap and the launcher have the command in a descriptor, not in arguments;
-    where they do name it, they are not counted: only `claude` itself is.
+    where they do name it, they are not counted: only `claude` itself is, and not what
+    it has forked, which bears its arguments until it executes another program.
     """
-    found = []
+    found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             arguments = process.cmdline()
             if _runs_claude(arguments) and _stand_in_order(words, arguments):
-                found.append(process)
-    return found
+                found[process.pid] = process
+    return [it for it in found.values() if _parent_of(it) not in found]
+
+
+def _parent_of(process: psutil.Process) -> int:
+    try:
+        return int(process.ppid())
+    except psutil.Error:
+        return 0
 
 
 def _runs_claude(arguments: Sequence[str]) -> bool:

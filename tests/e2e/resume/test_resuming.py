@@ -14,6 +14,7 @@ from tests.e2e.resume.bench import (
     Conversation,
     ResumeBench,
     resumed_processes,
+    say,
 )
 from tests.waiting import wait_for
 
@@ -51,7 +52,7 @@ def test_a_resumed_session_goes_on_in_its_own_transcript(tmp_path: Path) -> None
             client.wait_for("Stub answer to: first words")
             row = bench.wait_row(session.id, lambda row: row["state"] == "IDLE")
             assert row["terminal"]["id"] == terminal_id
-            client.type("and on\r")
+            say(client, session, "and on")
             client.wait_for("Stub answer to: and on")
         wait_for(
             lambda: b"Stub answer to: and on" in session.transcript.read_bytes(),

@@ -22,7 +22,7 @@ import pytest
 from graphql import GraphQLSchema, build_schema
 
 from tests.e2e.real_claude import CHECKOUT, READY, Json
-from tests.e2e.resume.bench import Conversation, ResumeBench
+from tests.e2e.resume.bench import Conversation, ResumeBench, say
 from tests.e2e.resume.everything import select_everything
 from tests.e2e.running_server import Feed, RunningServer
 from tests.waiting import wait_for
@@ -113,7 +113,7 @@ def live_through_everything(
     terminal_id = started["terminal"]["id"]
     with server.attach(started["ticket"]) as client:
         client.wait_for("Stub answer to: first words")
-        client.type("and on\r")
+        say(client, session, "and on")
         client.wait_for("Stub answer to: and on")
         assert server.resume(session.id)["code"] == "OUTSIDE_SESSION_RESUMED"
         with bench.keyboard("--resume", session.conversation_id) as keyboard:
