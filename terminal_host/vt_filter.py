@@ -125,5 +125,10 @@ def keeps_osc(body: bytes) -> bool:
 
 def _may_pass_osc(start: bytes) -> bool:
     """Tell whether an OSC that begins like that may still turn out one that passes."""
-    number, separator, _ = start.partition(b";")
-    return keeps_osc(start) if separator else number.isdigit() or not number
+    number, separator, text = start.partition(b";")
+    if not separator:
+        return number.isdigit() or not number
+    uri = text.partition(b";")[2].lower()
+    if number == b"8" and any(scheme.startswith(uri) for scheme in _LINK_SCHEMES):
+        return True
+    return keeps_osc(start)

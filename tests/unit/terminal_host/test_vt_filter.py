@@ -118,6 +118,14 @@ def test_the_rest_of_a_cut_sequence_is_no_text(start: bytes, rest: bytes) -> Non
     assert seen.feed(replay + rest + b"y") == wanted
 
 
+@pytest.mark.parametrize("end", range(5, len(b"\x1b]8;;https:")))
+def test_a_link_that_is_cut_in_its_scheme_is_kept(end: int) -> None:
+    """Cut there, it counted as one of a foreign scheme, and was no link any more."""
+    cut = StreamFilter(keep_bell=False)
+    start = b"\x1b]8;;HTTPS:"[:end]
+    assert cut.feed(start) + cut.unfinished() == start
+
+
 def test_a_restart_leaves_what_the_program_had_set() -> None:
     attached = AttachFilter()
     attached.feed(b"\x1b]52;c;half")
