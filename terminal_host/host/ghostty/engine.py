@@ -6,10 +6,10 @@ from terminal_host.host.ghostty.cells import Grid, Row, read_grid
 from terminal_host.host.ghostty.decoding import Decoder
 from terminal_host.host.ghostty.library import Data, OwnedVt, Vt
 from terminal_host.host.ghostty.pens import encode_pen
+from terminal_host.host.ghostty.plain import plain_lines
 from terminal_host.host.ghostty.quirks import XtermFeed
 from terminal_host.host.ghostty.repaint import Buffer, Picture, repaint
 from terminal_host.host.ghostty.state import default_tabs, read_state
-from terminal_host.host.ghostty.widths import from_library
 from terminal_host.vt_filter import silence
 
 REPLAY_LIMIT_BYTES: Final = 4 << 20
@@ -66,8 +66,8 @@ class GhosttyEngine:
 
     def text(self, lines: int) -> str:
         """Return the last *lines* lines as plain text."""
-        text = from_library(self._vt.plain_text()).rstrip("\n")
-        return "\n".join(text.split("\n")[-lines:]) if lines else ""
+        rows = read_grid(self._vt, lines).rows
+        return "\n".join(plain_lines(rows)[-lines:]) if lines else ""
 
     def cursor(self) -> tuple[int, int]:
         """Return the cursor's column and row."""

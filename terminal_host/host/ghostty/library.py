@@ -227,10 +227,6 @@ class OwnedVt(Vt):
         """Keep about that many lines of history."""
         self._set(lib.GHOSTTY_TERMINAL_OPT_SCROLLBACK_MAX_LINES, "size_t", lines)
 
-    def plain_text(self) -> str:
-        """Return history and screen as text."""
-        return str(self._terminal.contents())
-
     def _set(self, key: int, ctype: str, value: int) -> None:
         if lib.ghostty_terminal_set(self.pointer, key, ffi.new(ctype + "*", value)):
             raise LibraryFailed("set")
