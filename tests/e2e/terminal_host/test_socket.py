@@ -1,6 +1,7 @@
 """The companion WebSocket against a real host and real programs."""
 
 import asyncio
+import hashlib
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -171,6 +172,39 @@ async def test_every_byte_is_data_in_both_directions(
         await client.type(every + b"the end")
         await client.until_output(b"the end")
         assert bytes(client.output)[len(before) :] == every + b"the end"
+
+
+async def test_input_a_program_does_not_read_yet_is_kept_and_bounded(
+    host: HostClient, served: Served, new_terminal: NewTerminal, tmp_path: Path
+) -> None:
+    go, count = tmp_path / "go", 3 << 20
+    os.mkfifo(go)
+    script = RAW + (
+        "import hashlib\n"
+        f"open({str(go)!r}).read()\n"
+        f"digest, left = hashlib.sha256(), {count}\n"
+        "while left:\n"
+        "    data = os.read(0, 65536); left -= len(data); digest.update(data)\n"
+        "os.write(1, digest.hexdigest().encode())\n"
+    )
+    request = new_terminal(sys.executable, "-c", script)
+    terminal = await host.create(request)
+    other = await host.create(new_terminal())
+    whole = os.urandom(count)
+    async with served.connect(terminal) as client, served.connect(other) as second:
+        await client.until_output(b"ready")
+
+        async def paste() -> None:
+            for start in range(0, count, 1 << 17):
+                await client.type(whole[start : start + (1 << 17)])
+
+        pasting = asyncio.create_task(paste())
+        await second.until_message("repaint")
+        await second.type(b"echo he''llo\r")
+        await second.until_output(b"hello")  # nobody else is held up
+        await asyncio.to_thread(go.write_text, "")
+        await client.until_output(hashlib.sha256(whole).hexdigest().encode())
+        await pasting
 
 
 async def test_answers_that_the_host_has_given_are_not_typed_again(
