@@ -72,6 +72,8 @@ class RunningServer:
         self.state_dir = self._find_state_dir()
         self.log = self.home / "serve.log"
         self.url = ""
+        self.patience_seconds = PATIENCE_SECONDS
+        """How long an operation may take."""
         self._command = [str(python), *program, "--port", "0", *arguments]
         self._process: subprocess.Popen[str] | None = None
 
@@ -146,7 +148,7 @@ class RunningServer:
             json={"query": document, "variables": variables or {}},
             headers={"Authorization": f"Bearer {token or self.token}"}
             | dict(headers or {}),
-            timeout=PATIENCE_SECONDS,
+            timeout=self.patience_seconds,
         )
 
     def query(self, document: str, variables: Json | None = None) -> Json:

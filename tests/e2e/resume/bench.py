@@ -193,7 +193,7 @@ class ResumeBench:
         """Return the terminals of the server."""
         data = self.server.query(
             "{ terminals(first: 50) { nodes { id state name endReason exitStatus "
-            "readOnly } } }"
+            "readOnly cols rows } } }"
         )
         nodes: list[Json] = data["terminals"]["nodes"]
         return nodes
