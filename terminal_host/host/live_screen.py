@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sidestage.text import clean_text, shorten
 from terminal_host.host.answers import answer
 from terminal_host.host.notables import Notable, NotableKind, NotableScanner
-from terminal_host.host.tail_screen import TailScreen
-from terminal_host.screen import Engine
+from terminal_host.host.tail_screen import Picture, TailScreen
+from terminal_host.screen import Engine, StyledLine
 
 TITLE_LIMIT_CHARACTERS = 256
 """A title is one line in a list."""
@@ -64,6 +64,18 @@ class LiveScreen:
         except Exception:  # noqa: BLE001  # as above
             self._start_anew()
             return self._screen.replay()
+
+    def picture(self, limit_bytes: int) -> Picture | None:
+        """Return what a record holds of the screen (`TailScreen.picture`)."""
+        try:
+            return self._screen.picture(limit_bytes)
+        except Exception:  # noqa: BLE001  # as above
+            self._start_anew()
+            return self._screen.picture(limit_bytes)
+
+    def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        return self._screen.styled(lines)
 
     def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""

@@ -4,15 +4,29 @@ What an engine cannot tell of itself (xterm.js has state that no other engine ke
 right anyway while the bytes that made it are in the tail.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
-from terminal_host.screen import Engine
-from terminal_host.vt_filter import silence
+from terminal_host.screen import SCROLLBACK_LINES, Engine, StyledLine
+from terminal_host.utf8 import incomplete_suffix
+from terminal_host.vt_filter import StreamFilter, silence
 
 TAIL_LIMIT_BYTES: Final = 128 * 1024
 """Beyond it the older half is fed to the engine; also bounds what a replay adds."""
 REPLAY_LIMIT_BYTES: Final = 256 * 1024
 """A longer replay does without the tail: a phone waits for the last byte of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A screen that can be shown without whatever its program does next."""
+
+    cols: int
+    rows: int
+    screen: bytes
+    """VT bytes that repaint it; they end with a whole sequence and character."""
+    continuation: bytes
+    """The beginning of a sequence or character, for bytes that would continue it."""
 
 
 class TailScreen:
@@ -48,12 +62,42 @@ class TailScreen:
             painted = self.engine.replay()
         return silence(painted + bytes(self._tail))
 
+    def picture(self, limit_bytes: int) -> Picture | None:
+        """Return the screen; the oldest history is left out beyond *limit_bytes*.
+
+        None if the screen is beyond them without any history.
+        """
+        picture = self._split(self.engine.replay() + bytes(self._tail))
+        lines = SCROLLBACK_LINES
+        while _size(picture) > limit_bytes:
+            if not lines:
+                return None
+            self.fold()
+            lines //= 2
+            picture = self._split(self.engine.replay(history_lines=lines))
+        return picture
+
+    def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        self.fold()
+        return self.engine.styled(lines)
+
     def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         self.fold()
         return self.engine.text(lines)
 
+    def _split(self, replay: bytes) -> Picture:
+        clean = StreamFilter(keep_bell=False)
+        screen, continuation = clean.feed(replay), clean.unfinished()
+        cut = len(screen) - incomplete_suffix(screen)
+        return Picture(*self.engine.size(), screen[:cut], screen[cut:] + continuation)
+
     def _fold(self, count: int) -> None:
         if count:
             self.engine.feed(bytes(self._tail[:count]))
             del self._tail[:count]
+
+
+def _size(picture: Picture) -> int:
+    return len(picture.screen) + len(picture.continuation)

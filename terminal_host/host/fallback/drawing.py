@@ -5,6 +5,9 @@ from typing import Any, Final
 
 from pyte import graphics
 
+from terminal_host.host.styled_lines import join_runs
+from terminal_host.screen import StyledLine, StyledRun
+
 _NAMES: Final = tuple(graphics.FG_ANSI[30 + n] for n in range(8))
 _BRIGHT: Final = tuple(graphics.FG_AIXTERM[90 + n] for n in range(8))
 _FLAGS: Final = (
@@ -28,6 +31,31 @@ def encode_style(cell: Any) -> str:  # noqa: ANN401  # pyte has no types
     parameters = ["0", *(str(n) for name, n in _FLAGS if getattr(cell, name))]
     parameters += _colour(cell.fg, 30) + _colour(cell.bg, 40)
     return "\x1b[" + ";".join(parameters) + "m"
+
+
+def style_row(row: Mapping[int, Any], cols: int) -> StyledLine:
+    """Return the runs of *row*, without the blank ones at its end."""
+    return join_runs(_style(row[x]) for x in range(cols))
+
+
+def _style(cell: Any) -> StyledRun:  # noqa: ANN401  # as above
+    return StyledRun(
+        text=cell.data,
+        foreground=_styled_colour(cell.fg),
+        background=_styled_colour(cell.bg),
+        bold=cell.bold,
+        italic=cell.italics,
+        underline=cell.underscore,
+        inverse=cell.reverse,
+    )
+
+
+def _styled_colour(name: str) -> str | None:
+    if name in _NAMES:
+        return str(_NAMES.index(name))
+    if name in _BRIGHT:
+        return str(8 + _BRIGHT.index(name))
+    return f"#{name}" if len(name) == _RGB_DIGITS else None
 
 
 def _draw_row(row: Mapping[int, Any], cols: int) -> str:

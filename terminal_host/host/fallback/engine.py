@@ -7,11 +7,13 @@ for shells, fair for full-screen programs, and slow.
 import codecs
 import logging
 import re
+from itertools import islice
 from typing import Any, Final
 
 import pyte
 
-from terminal_host.host.fallback.drawing import draw_rows, encode_style
+from terminal_host.host.fallback.drawing import draw_rows, encode_style, style_row
+from terminal_host.screen import StyledLine
 from terminal_host.vt_filter import silence
 from terminal_host.vt_stream import Splitter, Token, TokenKind
 
@@ -53,11 +55,14 @@ class PyteEngine:
             if screen is not None:
                 screen.resize(rows, cols)
 
-    def replay(self) -> bytes:
+    def replay(self, *, history_lines: int | None = None) -> bytes:
         """Return bytes that repaint the screen in a fresh terminal of the same size."""
         main = self._main
         title = f"\x1b]2;{main.title}\x1b\\" if main.title else ""
-        rows = [*main.history.top, *(main.buffer[y] for y in range(main.lines))]
+        above = len(main.history.top)
+        first = 0 if history_lines is None else max(0, above - history_lines)
+        history = islice(main.history.top, first, above)
+        rows = [*history, *(main.buffer[y] for y in range(main.lines))]
         pieces = [title, draw_rows(rows, main.columns)]
         if self._alternate is not None:
             pieces.append("\x1b[?1049h\x1b[H")
@@ -78,6 +83,14 @@ class PyteEngine:
         shown = "\n".join(_plain(row, screen.columns).rstrip() for row in rows)
         kept = shown.rstrip().split("\n")
         return "\n".join(kept[-lines:]) if lines else ""
+
+    def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        screen = self._screen
+        history = self._main.history.top if self._alternate is None else ()
+        rows = [*history, *(screen.buffer[y] for y in range(screen.lines))]
+        kept = rows[-lines:] if lines else []
+        return tuple(style_row(row, screen.columns) for row in kept)
 
     def cursor(self) -> tuple[int, int]:
         """Return the cursor's column and row."""

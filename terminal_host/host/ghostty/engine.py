@@ -10,6 +10,8 @@ from terminal_host.host.ghostty.plain import plain_lines
 from terminal_host.host.ghostty.quirks import XtermFeed
 from terminal_host.host.ghostty.repaint import Buffer, Picture, repaint
 from terminal_host.host.ghostty.state import default_tabs, read_state
+from terminal_host.host.ghostty.styled import styled_line
+from terminal_host.screen import StyledLine
 from terminal_host.vt_filter import silence
 
 REPLAY_LIMIT_BYTES: Final = 4 << 20
@@ -54,9 +56,9 @@ class GhosttyEngine:
                 _resized_tabs(self._feed.main_extras[1], cols),
             )
 
-    def replay(self) -> bytes:
+    def replay(self, *, history_lines: int | None = None) -> bytes:
         """Return bytes that repaint the screen in a fresh terminal of the same size."""
-        lines = self._scrollback
+        lines = self._scrollback if history_lines is None else history_lines
         painted = self._paint(lines)
         while len(painted) > REPLAY_LIMIT_BYTES and lines:
             lines //= 2
@@ -68,6 +70,12 @@ class GhosttyEngine:
         """Return the last *lines* lines as plain text."""
         rows = read_grid(self._vt, lines).rows
         return "\n".join(plain_lines(rows)[-lines:]) if lines else ""
+
+    def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        history_lines = max(0, lines - self._vt.get(Data.ROWS))
+        rows = read_grid(self._vt, history_lines).rows
+        return tuple(styled_line(row) for row in rows[-lines:]) if lines else ()
 
     def cursor(self) -> tuple[int, int]:
         """Return the cursor's column and row."""
