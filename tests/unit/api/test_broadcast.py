@@ -249,3 +249,15 @@ async def test_the_application_ends_every_group_when_it_stops() -> None:
     assert world.transcripts.followers == 0
     assert await socket.closed() == 1012
     await client.__aexit__(None, None, None)
+
+
+async def test_changes_that_come_close_together_are_one_message() -> None:
+    world = make_world(limits=Limits(coalesce_seconds=0.1))
+    async with connect(world.app) as client, connect(world.app) as other:
+        await subscribed(client)
+        for n in range(5):
+            world.sessions.feed.upsert(a_session(2, name=str(n)))
+            other.send({"type": "ping"})
+            await other.receive()  # so the loop turns between the changes
+        delta = await client.next_feed("1", FIELD)
+    assert delta["upserts"] == [{"id": session_id(2), "name": "4"}]

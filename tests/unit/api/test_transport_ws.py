@@ -432,3 +432,32 @@ async def test_a_bug_in_the_reader_closes_4500(monkeypatch: pytest.MonkeyPatch) 
     async with connect(make_world().app) as client:
         client.subscribe("1", VERSION)
         assert await client.closed() == 4500
+
+
+async def test_operations_beyond_the_limit_wait_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A socket cannot keep more than a hundred operations in flight."""
+    world = make_world(limits=Limits(operations=2))
+    arrived, release = asyncio.Queue[int](), asyncio.Event()
+
+    async def slow(*_: object, lines: int) -> str:
+        arrived.put_nowait(lines)
+        await release.wait()
+        return ""
+
+    monkeypatch.setattr(world.terminals, "screen_text", slow)
+    async with connect(world.app) as client:
+        for n in (1, 2, 3):
+            client.subscribe(
+                str(n), f"{{ terminals {{ nodes {{ screen(lines: {n}) }} }} }}"
+            )
+        assert [await arrived.get(), await arrived.get()] == [1, 2]
+        assert client.waiting() == 0
+        third = asyncio.ensure_future(arrived.get())
+        await asyncio.wait({third}, timeout=0.02)
+        assert not third.done()
+        release.set()
+        assert await third == 3
+        kinds = [(await client.receive())["type"] for _ in range(6)]
+    assert kinds.count("complete") == 3
