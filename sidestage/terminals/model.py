@@ -119,7 +119,7 @@ class CreateTerminal:
     """Everything the host needs to start one program. Idempotent on *terminal_id*."""
 
     terminal_id: TerminalId
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
     directory: Path
     cols: int
@@ -128,11 +128,18 @@ class CreateTerminal:
     """Held by the host while the program lives; a second holder is refused."""
     sandbox: SandboxProfile | None = None
     """None starts the program bare: only by an explicit setting."""
+    name: str | None = None
+    """Name and project are for the record of the screen; the host shows them to nobody."""
+    project_id: ProjectId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTerminal:
-    """One terminal as the host knows it: the truth about its process."""
+    """One terminal as the host knows it: the truth about its process.
+
+    A LOST one is a record of a host before; its times are those of the record, and
+    *ended_at* is None: nobody saw it end.
+    """
 
     terminal_id: TerminalId
     state: TerminalState
@@ -150,6 +157,9 @@ class HostTerminal:
     attached_clients: int
     sandbox: SandboxReport
     conversation_id: ConversationId | None = field(repr=False, default=None)
+    name: str | None = None
+    """As it was started, and as records keep it: for a terminal that has no row."""
+    project_id: ProjectId | None = None
 
 
 class HostEventKind(StrEnum):
