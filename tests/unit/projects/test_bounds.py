@@ -47,7 +47,7 @@ def test_a_folder_that_holds_or_lies_in_private_ones_is_too_wide(path: str) -> N
     "path",
     [
         "/home/ada/work",
-        "/home/ada/work/.hidden",
+        "/home/ada/code/.hidden",
         "/home/adam",
         "/home/ada2/.ssh",
         "/srv/sidestage2",
