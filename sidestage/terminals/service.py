@@ -51,6 +51,8 @@ from sidestage.text import clean_text
 
 NAME_LIMIT_CHARACTERS: Final = 120
 KEYS_FORGOTTEN_EVERY: Final = timedelta(hours=1)
+ASK_AGAIN_SECONDS: Final = 5.0
+"""Between two questions to the host about starts that it did not answer in time."""
 FIRST_LIST_PATIENCE_SECONDS: Final = 10.0
 """How long a start waits for the host's first list before it gives up."""
 
@@ -87,6 +89,7 @@ class TerminalDesk:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow_host())
             tasks.create_task(self._follow_sessions())
+            tasks.create_task(self._ask_about_starts())
             tasks.create_task(self._forget_keys())
 
     def list_templates(self) -> tuple[Template, ...]:
@@ -262,6 +265,26 @@ class TerminalDesk:
         }
         for terminal_id in prepared - running - self._starts.under_way():
             await self._parts.launcher.finish(terminal_id)
+
+    async def _ask_about_starts(self) -> None:
+        # Without a break of the connection no list comes by itself, and a refusal that
+        # came too late is told by nothing but the list.
+        while True:
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+            asked = self._starts.unanswered()
+            if asked:
+                with suppress(HostUnavailable):
+                    await self._settle(asked, await self._parts.host.list_terminals())
+
+    async def _settle(
+        self, asked: set[TerminalId], listed: tuple[HostTerminal, ...]
+    ) -> None:
+        for told in listed:
+            if told.terminal_id in asked:
+                await self._heard(told)
+        still_asked = asked & self._starts.unanswered()
+        for terminal_id in still_asked - {told.terminal_id for told in listed}:
+            await self._starts.came_to_nothing(terminal_id)
 
     async def _heard(self, told: HostTerminal) -> None:
         terminal_id = told.terminal_id

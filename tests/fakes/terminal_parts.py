@@ -88,6 +88,8 @@ class FakeHost:
         return terminal
 
     async def list_terminals(self) -> tuple[HostTerminal, ...]:
+        if not self.answers:
+            raise HostUnavailable("The terminal host does not answer.")
         return tuple(self.terminals.values())
 
     async def resize(self, terminal_id: TerminalId, *, cols: int, rows: int) -> None:

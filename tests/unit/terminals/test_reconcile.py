@@ -11,6 +11,7 @@ import pytest
 from sidestage.errors import HostUnavailable, OutsideResumeBusy
 from sidestage.ids import TerminalId
 from sidestage.storage.database import Database
+from sidestage.terminals import service
 from sidestage.terminals.model import (
     HostEvent,
     HostEventKind,
@@ -180,6 +181,28 @@ async def test_an_open_start_that_came_to_nothing_can_be_tried_again(
         await until(lambda: bench.desk._starts.unanswered() == set())
         terminal = await resume(bench, key="once")
         assert state_of(bench, terminal) is TerminalState.RUNNING
+
+
+@pytest.mark.parametrize("was_refused", [True, False])
+async def test_a_start_that_is_answered_too_late_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_refused: bool
+) -> None:
+    """The session stayed "already being resumed" until the host was restarted."""
+    monkeypatch.setattr(service, "ASK_AGAIN_SECONDS", 0.01)
+    async with restarted(tmp_path, FakeHost(answers=False)) as bench:
+        with pytest.raises(HostUnavailable):
+            await resume(bench, key="once")
+        [terminal_id] = bench.host.terminals
+        if was_refused:
+            bench.host.terminals.clear()
+        bench.host.answers = True
+        if was_refused:
+            await until(lambda: terminal_id in bench.preparer.finished)
+            await until(lambda: bench.desk._starts.unanswered() == set())
+        else:
+            await until(lambda: bench.desk.feed.get(terminal_id) is not None)
+        again = await resume(bench, key="once")
+        assert (again.id == terminal_id) is not was_refused
 
 
 async def test_a_program_that_ends_at_once_is_not_shown_as_running(
