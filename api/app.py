@@ -30,9 +30,12 @@ STOP_PATIENCE_SECONDS: Final = 3.0
 class Api:
     """The application, and the handle by which `serve` stops it."""
 
-    def __init__(self, app: App, connections: Connections) -> None:
+    def __init__(
+        self, app: App, connections: Connections, broadcast: Broadcast
+    ) -> None:
         self._app = app
         self.connections = connections
+        self.broadcast = broadcast
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
@@ -81,7 +84,7 @@ def create_app(
         *extra_routes,
     ]
     inner = Starlette(routes=routes, lifespan=_lifespan(parts, broadcast, connections))
-    return Api(Guard(inner, _allowed(parts.server)), connections)
+    return Api(Guard(inner, _allowed(parts.server)), connections, broadcast)
 
 
 def _allowed(server: ServerInfo) -> Callable[[], Allowed]:

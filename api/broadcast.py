@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -31,13 +30,15 @@ from graphql.execution import Executor
 from api.documents import Operation
 from api.errors import masked, shown_error
 from api.limits import Limits
-from api.operations import Admitted, Operations, Refused, Request, refusal, run_event
+from api.operations import Admitted, Operations, Request, refusal, run_event
 from resolvers.context import Context
 from resolvers.feeds import FeedStream, Message
 from resolvers.scalars import parse_feed_cursor
 from sidestage.errors import BadUserInput, RateLimited, SidestageError
 from sidestage.feeds import EndOfFeed, FeedKind, Position, Rows
 
+FULL_RETRY_MS: Final = 5000
+"""When to come back to a server that runs as many subscriptions as it may."""
 SHARED_SECONDS: Final = 1.0
 """How long a snapshot is given to newcomers: they replay what came after it."""
 SHARED_LIMIT: Final = 64
@@ -62,7 +63,6 @@ class Group:
     def __init__(
         self, executor: Executor[Context], stream: FeedStream, limits: Limits
     ) -> None:
-        self.members = 0
         self.ended = False
         self._executor = executor
         self._stream = stream
@@ -73,6 +73,10 @@ class Group:
         self._first = 0
         self._changed = asyncio.Event()
         self._shared: dict[Hashable, tuple[float, asyncio.Task[Start]]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Follow the view from now on; `close` ends it."""
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -227,7 +231,9 @@ class Group:
 
     async def close(self) -> None:
         """Stop. Nothing of the group runs when this returns."""
-        tasks = [self._task, *(task for _, task in self._shared.values())]
+        tasks: list[asyncio.Task[Any]] = [task for _, task in self._shared.values()]
+        if self._task is not None:
+            tasks.append(self._task)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -241,82 +247,89 @@ class Broadcast:
     def __init__(self, operations: Operations, limits: Limits) -> None:
         self._operations = operations
         self._limits = limits
-        self._groups: dict[Hashable, asyncio.Task[Group]] = {}
+        self._seats: dict[Hashable, _Seat] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         """Return how many groups there are."""
-        return len(self._groups)
+        return len(self._seats)
 
     async def follow(self, admitted: Admitted) -> AsyncGenerator[bytes]:
         """Yield the payloads of a subscription, each an encoded response.
 
-        Raises `Refused` before the first if it does not open. Close it with `aclosing`.
+        Raises `Refused` if it does not open or go on. Close it with `aclosing`.
         """
         key, after, shared = _split(admitted)
-        opening = self._opening(key, shared)
+        seat = self._seat(key, shared)
+        # Counted before it is open: who leaves meanwhile must not leave it behind.
+        seat.members += 1
         try:
-            group = await asyncio.shield(opening)
-        except Refused:
-            self._groups.pop(key, None)
-            raise
-        group.members += 1
-        try:
+            # One member that gives up must not take the opening from the others.
+            group = await asyncio.shield(seat.opening)
             async for payload in _read(group, after):
                 yield payload
         except SidestageError as error:
             raise refusal([shown_error(error)]) from error
         finally:
-            group.members -= 1
-            if not group.members:
-                self._let_go(key, opening, group)
+            seat.members -= 1
+            if not seat.members:
+                self._let_go(key, seat)
 
-    def _opening(self, key: Hashable, admitted: Admitted) -> asyncio.Task[Group]:
-        opening = self._groups.get(key)
-        is_over = (
-            opening is not None
-            and opening.done()
-            and (opening.exception() is not None or opening.result().ended)
-        )
-        if opening is not None and not is_over:
-            return opening
-        if len(self._groups) >= self._limits.groups:
-            raise refusal(
-                [
-                    shown_error(
-                        RateLimited(
-                            "Too many different subscriptions run.", retry_after_ms=5000
-                        )
-                    )
-                ]
+    def _seat(self, key: Hashable, admitted: Admitted) -> "_Seat":
+        seat = self._seats.get(key)
+        if seat is not None and not seat.is_over:
+            return seat
+        if len(self._seats) >= self._limits.groups:
+            error = RateLimited(
+                "Too many different subscriptions run.", retry_after_ms=FULL_RETRY_MS
             )
-        opening = asyncio.create_task(self._open(admitted))
-        self._groups[key] = opening
-        return opening
+            raise refusal([shown_error(error)])
+        seat = _Seat(asyncio.create_task(self._open(admitted)))
+        self._seats[key] = seat
+        return seat
 
     async def _open(self, admitted: Admitted) -> Group:
         executor, stream = await self._operations.begin(admitted, admitted.principal)
-        return Group(executor, stream, self._limits)
+        group = Group(executor, stream, self._limits)
+        group.begin()
+        return group
 
-    def _let_go(
-        self, key: Hashable, opening: asyncio.Task[Group], group: Group
-    ) -> None:
-        if self._groups.get(key) is opening:
-            del self._groups[key]
+    def _let_go(self, key: Hashable, seat: "_Seat") -> None:
+        if self._seats.get(key) is seat:
+            del self._seats[key]
         # In a task of its own: the member that leaves may be cancelled right here.
-        closing = asyncio.create_task(group.close())
+        closing = asyncio.create_task(seat.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """End every group, and wait for those that are ending."""
-        openings = list(self._groups.values())
-        self._groups.clear()
-        for opening in openings:
-            opening.cancel()
-            with suppress(asyncio.CancelledError, Refused):
-                await (await opening).close()
+        for key, seat in list(self._seats.items()):
+            self._let_go(key, seat)
         await asyncio.gather(*self._closing, return_exceptions=True)
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A group that is being opened or is open, and how many wait for it or read it."""
+
+    opening: asyncio.Task[Group]
+    members: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether newcomers need another group."""
+        if not self.opening.done():
+            return False
+        failed = self.opening.cancelled() or self.opening.exception() is not None
+        return failed or self.opening.result().ended
+
+    async def close(self) -> None:
+        """Close the group, or do not open it at all."""
+        self.opening.cancel()
+        await asyncio.wait({self.opening})
+        if not self.opening.cancelled() and self.opening.exception() is None:
+            await self.opening.result().close()
 
 
 async def _read(group: Group, after: str | None) -> AsyncGenerator[bytes]:

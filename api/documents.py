@@ -36,8 +36,9 @@ from sidestage.errors import ErrorCode
 
 DOCUMENTS_LIMIT: Final = 500
 """Documents remembered: every screen of several apps."""
-REMEMBERED_LIMIT_CHARACTERS: Final = 32_768
-"""A longer document is worked out each time: so 500 of them stay below 16 MB."""
+REMEMBERED_LIMIT_CHARACTERS: Final = 16_384
+"""A longer document is worked out each time. Honest ones have some 4,000 at most; a tree
+weighs up to fifty times its text, so 500 of them stay below 400 MB at the worst."""
 VALIDATION_ERRORS_LIMIT: Final = 20
 ANONYMOUS_NAMES: Final = frozenset(
     {name.partition(".")[2] for name in ANONYMOUS_FIELDS} | {"__typename"}
@@ -101,14 +102,17 @@ class Documents:
         self._limits = limits
         self._known: OrderedDict[str, Document] = OrderedDict()
 
-    def read(self, query: str) -> Document:
-        """Return what *query* asks for; errors are in the result, never raised."""
+    def read(self, query: str, *, remember: bool = True) -> Document:
+        """Return what *query* asks for; errors are in the result, never raised.
+
+        What a stranger sends is not to be remembered: it would push out the others'.
+        """
         known = self._known.get(query)
         if known is not None:
             self._known.move_to_end(query)
             return known
         document = self._work_out(query)
-        if len(query) <= REMEMBERED_LIMIT_CHARACTERS:
+        if remember and len(query) <= REMEMBERED_LIMIT_CHARACTERS:
             self._known[query] = document
             if len(self._known) > DOCUMENTS_LIMIT:
                 self._known.popitem(last=False)

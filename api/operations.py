@@ -119,10 +119,11 @@ class Operations:
             raise refusal([shown_error(error)]) from error
 
     def _admit(self, request: Request, principal: Principal) -> Admitted:
-        if principal.kind is PrincipalKind.ANONYMOUS:
+        is_stranger = principal.kind is PrincipalKind.ANONYMOUS
+        if is_stranger:
             self._anonymous_rates.spend(principal.address or "", 1)
-        document = self._documents.read(request.query)
-        if principal.kind is PrincipalKind.ANONYMOUS:
+        document = self._documents.read(request.query, remember=not is_stranger)
+        if is_stranger:
             _check_anonymous(document)
         if document.errors:
             raise refusal(document.errors)
@@ -134,7 +135,7 @@ class Operations:
                 f"The operation costs {cost} of {self.limits.cost}: ask for fewer "
                 "fields or smaller pages."
             )
-        if principal.kind is not PrincipalKind.ANONYMOUS:
+        if not is_stranger:
             self._rates.spend(principal.token_id or principal.actor, cost)
         return Admitted(operation, request, principal)
 

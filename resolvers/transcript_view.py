@@ -54,10 +54,11 @@ class TranscriptView:
         self._ended = False
         self._failure: BaseException | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._updates: AsyncIterator[TranscriptUpdate] | None = None
 
     async def open(self) -> None:
         """Read the latest entries, then follow; raises `OutsideSessionNotFound`."""
-        updates = aiter(
+        updates = self._updates = aiter(
             self._transcripts.follow(
                 self._session_id, after=None, backlog=BACKLOG_ENTRIES
             )
@@ -148,3 +149,7 @@ class TranscriptView:
         reader.cancel()
         with suppress(asyncio.CancelledError):
             await reader
+        # A reader that was cancelled before its first turn has not ended it.
+        end = getattr(self._updates, "aclose", None)
+        if end is not None:
+            await end()

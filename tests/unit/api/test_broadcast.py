@@ -261,3 +261,30 @@ async def test_changes_that_come_close_together_are_one_message() -> None:
             await other.receive()  # so the loop turns between the changes
         delta = await client.next_feed("1", FIELD)
     assert delta["upserts"] == [{"id": session_id(2), "name": "4"}]
+
+
+async def test_who_leaves_before_it_is_open_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A subscription completed at once left its group running without a member."""
+    world = make_world()
+    opening, release = asyncio.Event(), asyncio.Event()
+    opened = world.app.broadcast._open
+
+    async def slowly(admitted: Any) -> Any:
+        opening.set()
+        await release.wait()
+        return await opened(admitted)
+
+    monkeypatch.setattr(world.app.broadcast, "_open", slowly)
+    async with connect(world.app) as client:
+        client.subscribe("1", TRANSCRIPT, id=session_id(1))
+        await opening.wait()
+        client.send({"id": "1", "type": "complete"})
+        client.send({"type": "ping"})
+        await client.receive()
+        release.set()
+        await let_go(world)
+        assert len(world.app.broadcast) == 0
+        client.subscribe("2", TRANSCRIPT, id=session_id(1))
+        assert (await client.next_feed("2", "transcriptFeed"))["kind"] == "SNAPSHOT"
