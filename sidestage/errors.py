@@ -36,6 +36,9 @@ class ErrorCode(StrEnum):
     PROJECT_FOLDER_MISSING = "PROJECT_FOLDER_MISSING"
     PROJECT_CHANGED = "PROJECT_CHANGED"
     PROJECT_LIMIT_REACHED = "PROJECT_LIMIT_REACHED"
+    DEVICE_KEY_REQUIRED = "DEVICE_KEY_REQUIRED"
+    ENVELOPE_INVALID = "ENVELOPE_INVALID"
+    ENVELOPE_REPLAYED = "ENVELOPE_REPLAYED"
     UNAUTHENTICATED = "UNAUTHENTICATED"
     PERMISSION_DENIED = "PERMISSION_DENIED"
     RATE_LIMITED = "RATE_LIMITED"
@@ -267,3 +270,29 @@ class ProjectLimitReached(SidestageError):
     """As many projects are registered as the limit allows."""
 
     code = ErrorCode.PROJECT_LIMIT_REACHED
+
+
+class DeviceKeyRequired(SidestageError):
+    """The caller has no key of a paired device, so nothing it seals counts."""
+
+    code = ErrorCode.DEVICE_KEY_REQUIRED
+
+
+class EnvelopeInvalid(SidestageError):
+    """The envelope is malformed, for something else, expired, or does not open.
+
+    *fault* names which of these, for the audit log: a value of
+    `sidestage.envelopes.envelope.Fault`.
+    """
+
+    code = ErrorCode.ENVELOPE_INVALID
+
+    def __init__(self, message: str, *, fault: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
+class EnvelopeReplayed(SidestageError):
+    """The message id came before, in another envelope."""
+
+    code = ErrorCode.ENVELOPE_REPLAYED
