@@ -16,25 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import orjson
-from graphql import (
-    FieldNode,
-    FragmentDefinitionNode,
-    FragmentSpreadNode,
-    InlineFragmentNode,
-    StringValueNode,
-    ValueNode,
-    VariableNode,
-)
 from graphql.execution import Executor
 
-from api.documents import Operation
 from api.errors import masked, shown_error
 from api.limits import Limits
-from api.operations import Admitted, Operations, Request, refusal, run_event
+from api.operations import Admitted, Operations, refusal, run_event
+from api.sharing import split
 from resolvers.context import Context
 from resolvers.feeds import FeedStream, Message
-from resolvers.scalars import parse_feed_cursor
-from sidestage.errors import BadUserInput, RateLimited, SidestageError
+from sidestage.errors import RateLimited, SidestageError
 from sidestage.feeds import EndOfFeed, FeedKind, Position, Rows
 
 FULL_RETRY_MS: Final = 5000
@@ -74,6 +64,7 @@ class Group:
         self._changed = asyncio.Event()
         self._shared: dict[Hashable, tuple[float, asyncio.Task[Start]]] = {}
         self._task: asyncio.Task[None] | None = None
+        self._told_at = time.monotonic()
 
     def begin(self) -> None:
         """Follow the view from now on; `close` ends it."""
@@ -175,8 +166,11 @@ class Group:
             self._wake()
 
     async def _step(self) -> None:
+        # Counted from the last message, not the last change: a feed whose changes all
+        # fail the filter is heard of, too.
+        left = self._told_at + self._limits.heartbeat_seconds - time.monotonic()
         try:
-            async with asyncio.timeout(self._limits.heartbeat_seconds):
+            async with asyncio.timeout(max(0.0, left)):
                 await self._stream.view.wait(self._position)
         except TimeoutError:
             position = self._stream.view.position()
@@ -203,6 +197,7 @@ class Group:
         self._append(Entry(payload, rows.position, is_heartbeat))
 
     def _append(self, entry: Entry) -> None:
+        self._told_at = time.monotonic()
         self._entries.append(entry)
         self._bytes += len(entry.payload)
         while (
@@ -259,7 +254,7 @@ class Broadcast:
 
         Raises `Refused` if it does not open or go on. Close it with `aclosing`.
         """
-        key, after, shared = _split(admitted)
+        key, after, shared = split(admitted)
         seat = self._seat(key, shared)
         # Counted before it is open: who leaves meanwhile must not leave it behind.
         seat.members += 1
@@ -358,64 +353,3 @@ def _is_known(news: Position, position: Position) -> bool:
         and news.at <= position.at
         and all(new <= old for new, old in zip(news.seqs, position.seqs, strict=True))
     )
-
-
-def _split(admitted: Admitted) -> tuple[Hashable, str | None, Admitted]:
-    """Return the group's key, the member's own cursor, and what the group runs."""
-    operation, request = admitted.operation, admitted.request
-    node = _after_argument(operation)
-    variables = {
-        definition.variable.name.value: request.variables[
-            definition.variable.name.value
-        ]
-        for definition in operation.node.variable_definitions or ()
-        if definition.variable.name.value in request.variables
-    }
-    after: object = None
-    if isinstance(node, VariableNode) and node.name.value in variables:
-        after = variables[node.name.value]
-        # An empty cursor is none, and also fits a variable that must not be null.
-        variables[node.name.value] = ""
-    elif isinstance(node, StringValueNode):
-        after = node.value
-    cursor = None if after is None else _checked(after)
-    principal = admitted.principal
-    if not operation.is_device_dependent:
-        principal = replace(principal, actor="feed", device_id=None, token_id=None)
-    key = (
-        request.query,
-        operation.name,
-        orjson.dumps(variables, option=orjson.OPT_SORT_KEYS),
-        principal.scopes,
-        principal.device_id,
-    )
-    shared = Request(request.query, variables, request.operation_name)
-    return key, cursor, Admitted(operation, shared, principal)
-
-
-def _checked(after: object) -> str | None:
-    try:
-        return parse_feed_cursor(after) or None
-    except BadUserInput as error:
-        raise refusal([shown_error(error)]) from error
-
-
-def _after_argument(operation: Operation) -> ValueNode | None:
-    """Return the node given as `after` to the feed's one root field."""
-    fragments = {
-        node.name.value: node
-        for node in operation.document.definitions
-        if isinstance(node, FragmentDefinitionNode)
-    }
-    stack = list(operation.node.selection_set.selections)
-    while stack:
-        node = stack.pop(0)
-        if isinstance(node, FieldNode):
-            values = (a.value for a in node.arguments or () if a.name.value == "after")
-            return next(values, None)
-        if isinstance(node, InlineFragmentNode):
-            stack = [*node.selection_set.selections, *stack]
-        elif isinstance(node, FragmentSpreadNode):
-            fragment = fragments[node.name.value]
-            stack = [*fragment.selection_set.selections, *stack]
-    return None

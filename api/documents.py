@@ -37,8 +37,8 @@ from sidestage.errors import ErrorCode
 DOCUMENTS_LIMIT: Final = 500
 """Documents remembered: every screen of several apps."""
 REMEMBERED_LIMIT_CHARACTERS: Final = 16_384
-"""A longer document is worked out each time. Honest ones have some 4,000 at most; a tree
-weighs up to fifty times its text, so 500 of them stay below 400 MB at the worst."""
+"""A longer document is worked out each time. Honest ones have some 4,000 at most; a
+tree weighs up to fifty times its text, so 500 of them stay below 400 MB at worst."""
 VALIDATION_ERRORS_LIMIT: Final = 20
 ANONYMOUS_NAMES: Final = frozenset(
     {name.partition(".")[2] for name in ANONYMOUS_FIELDS} | {"__typename"}

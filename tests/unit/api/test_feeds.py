@@ -1,5 +1,6 @@
 """The feeds as an app meets them, over WebSocket (api.md, lines 1, 7, 12 and 13)."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -389,3 +390,19 @@ async def test_a_session_that_ends_is_told_to_who_looks_for_the_living() -> None
         assert row is not None
         world.sessions.feed.upsert(replace(row, state=SessionState.ENDED))
         assert (await client.next_feed("1", FIELD))["removedIds"] == [session_id(1)]
+
+
+async def test_a_feed_whose_changes_all_fail_the_filter_is_heard_of_too() -> None:
+    """Heartbeats once waited for the whole list to be quiet."""
+    world = make_world(limits=Limits(heartbeat_seconds=0.05, coalesce_seconds=0))
+    async with connect(world.app) as client, connect(world.app) as other:
+        client.subscribe("1", SESSIONS, filter={"states": ["ENDED"]})
+        await client.next_feed("1", FIELD)
+        beat = asyncio.ensure_future(client.next_payload("1"))
+        async with asyncio.timeout(5):
+            while not beat.done():
+                world.sessions.feed.upsert(a_session(1, name=str(id(object()))))
+                world.sessions.feed.upsert(a_session(1, name="steady"))
+                other.send({"type": "ping"})
+                await other.receive()
+        assert (await beat)["data"][FIELD]["kind"] == "HEARTBEAT"
