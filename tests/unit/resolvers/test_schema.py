@@ -13,6 +13,7 @@ from graphql import (
     GraphQLUnionType,
     build_schema,
     find_breaking_changes,
+    find_dangerous_changes,
     is_specified_scalar_type,
 )
 
@@ -167,3 +168,22 @@ def test_each_typed_error_is_named_as_what_is_raised() -> None:
     for raised, shown in TABLE.items():
         assert raised.__name__ == shown.__name__
         assert raised.code is not ErrorCode.INTERNAL
+
+
+def test_a_dangerous_change_has_a_line_in_the_changelog() -> None:
+    """api.md, line 5: a new enum value or union member surprises careless clients."""
+    released = released_schemas()
+    old = released[-1].read_text(encoding="utf-8") if released else print_sdl()
+    changes = find_dangerous_changes(build_schema(old), build_schema(print_sdl()))
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    untold = [each.description for each in changes if each.description not in changelog]
+    assert untold == []
+
+
+def test_a_dangerous_change_would_be_found() -> None:
+    union = "union RemoveProjectResult = "
+    without = print_sdl().replace(f"{union}InvalidInput | ", union)
+    changes = find_dangerous_changes(build_schema(without), build_schema(print_sdl()))
+    assert [each.description for each in changes] == [
+        "InvalidInput was added to union type RemoveProjectResult."
+    ]
