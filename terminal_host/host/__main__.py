@@ -14,6 +14,7 @@ from typing import Final
 
 from terminal_host.host.engines import ENGINE_NAME
 from terminal_host.host.leftovers import end_leftovers
+from terminal_host.host.memory import return_freed_memory
 from terminal_host.host.ports import Confiner
 from terminal_host.host.processes import become_subreaper
 from terminal_host.host.sandbox import BubblewrapConfiner
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _log.info("another host runs for this state folder")
             return 0
         become_subreaper()
+        return_freed_memory()
         end_leftovers(options.state_dir / "terminals")
         asyncio.run(
             _serve(options, path, BubblewrapConfiner(allow_root=options.allow_root))

@@ -1,6 +1,7 @@
 """The control connection: requests in, answers and changes out."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -25,6 +26,8 @@ REQUESTS_LIMIT: Final = 64
 """Requests in work on one connection; the next is not read before one is answered."""
 TEXT_LIMIT_LINES: Final = 1000
 """As many lines as a screen keeps."""
+
+_log = logging.getLogger(__name__)
 
 Operation = Callable[["ControlPeer", Frame], Awaitable[Frame]]
 
@@ -94,6 +97,10 @@ class ControlPeer:
         except FrameInvalid as error:
             invalid = {"code": "INVALID_REQUEST", "message": str(error)}
             answer = {"id": number, "error": invalid}
+        except Exception:  # noqa: BLE001  # a task's top: a bug must not cost an answer
+            _log.exception("the operation %s failed", request.get("op"))
+            failed = {"code": "INTERNAL", "message": "The terminal host failed."}
+            answer = {"id": number, "error": failed}
         self._outbox.append(answer)
         self._something.set()
 

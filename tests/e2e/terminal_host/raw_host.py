@@ -30,7 +30,7 @@ def running_host(state_dir: Path, *arguments: str) -> Generator[subprocess.Popen
     """Run a host until the block ends."""
     with start(state_dir, *arguments) as process:
         try:
-            wait_for((state_dir / "host.sock").exists, "the host listens")
+            wait_for(lambda: _listens(state_dir), "the host listens")
             yield process
         finally:
             process.terminate()
@@ -74,6 +74,14 @@ def receive(connection: socket.socket) -> dict[str, Any] | None:
         _read(connection, int.from_bytes(length, "big"))
     )
     return message
+
+
+def _listens(state_dir: Path) -> bool:
+    try:
+        connect(state_dir).close()
+    except OSError:
+        return False
+    return True
 
 
 def _read(connection: socket.socket, count: int) -> bytes:
