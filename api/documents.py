@@ -4,7 +4,7 @@ A document is parsed, held to the limits, validated, and walked: which fields it
 reaches (and thus which scopes it needs), and what it costs.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -117,6 +117,10 @@ class Documents:
             if len(self._known) > DOCUMENTS_LIMIT:
                 self._known.popitem(last=False)
         return document
+
+    def is_known(self, query: str) -> bool:
+        """Tell whether *query* was worked out already."""
+        return query in self._known
 
     def _work_out(self, query: str) -> Document:
         try:
@@ -243,6 +247,8 @@ def _over_the_limits(tree: DocumentNode, limits: Limits) -> Iterator[GraphQLErro
     )
     if aliases > limits.aliases:
         yield GraphQLError(f"More than {limits.aliases} aliases.")
+    if _like_named_pairs(tree) > limits.like_named_pairs:
+        yield GraphQLError("Too many fields of the same name.")
     fragments = _fragments(tree)
     for node in tree.definitions:
         if isinstance(node, OperationDefinitionNode):
@@ -252,6 +258,17 @@ def _over_the_limits(tree: DocumentNode, limits: Limits) -> Iterator[GraphQLErro
             )
             if depth > most:
                 yield GraphQLError(f"Nested deeper than {most} levels.", node)
+
+
+def _like_named_pairs(tree: DocumentNode) -> int:
+    """Return how many pairs of fields validation may have to compare."""
+    names = Counter(
+        node.alias.value if node.alias else node.name.value
+        for selections, _depth in _selection_sets(tree)
+        for node in selections.selections
+        if isinstance(node, FieldNode)
+    )
+    return sum(count * (count - 1) // 2 for count in names.values())
 
 
 def _is_introspection(node: OperationDefinitionNode) -> bool:

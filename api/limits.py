@@ -17,12 +17,17 @@ class Limits:
     """GraphiQL asks for types wrapped nine deep."""
     aliases: int = 30
     """Fields under another name; a dashboard of ten tiles has ten."""
+    like_named_pairs: int = 5_000
+    """Pairs of fields that answer under one name: validation compares each with each.
+    Thirty tiles of ten fields make 4,350; 5,000 take a fifth of a second."""
     cost: int = 20_000
     """Fields times page sizes: 100 sessions with 40 fields each are 4,000."""
     points_burst: float = 200_000
     """Cost a caller may spend at once: a herd of reconnecting tabs, each a snapshot."""
     points_per_second: float = 20_000
     """Cost a caller may spend for long: two thirds of what a core can serve."""
+    new_document_points: float = 5_000
+    """For working out a document that nobody sent before: some 50 ms at the worst."""
     anonymous_burst: float = 20
     """Operations without a token from one address at once."""
     anonymous_per_second: float = 2

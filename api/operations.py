@@ -122,6 +122,8 @@ class Operations:
         is_stranger = principal.kind is PrincipalKind.ANONYMOUS
         if is_stranger:
             self._anonymous_rates.spend(principal.address or "", 1)
+        elif not self._documents.is_known(request.query):
+            self._spend(principal, self.limits.new_document_points)
         document = self._documents.read(request.query, remember=not is_stranger)
         if is_stranger:
             _check_anonymous(document)
@@ -136,8 +138,11 @@ class Operations:
                 "fields or smaller pages."
             )
         if not is_stranger:
-            self._rates.spend(principal.token_id or principal.actor, cost)
+            self._spend(principal, cost)
         return Admitted(operation, request, principal)
+
+    def _spend(self, principal: Principal, points: float) -> None:
+        self._rates.spend(principal.token_id or principal.actor, points)
 
     async def execute(self, admitted: Admitted) -> Answer:
         """Run a query or mutation and return its response."""

@@ -48,6 +48,8 @@ BOMB = (
             transcript(first: $n) { nodes { id order at body { text } } } } } }""",
         "{ " + " ".join(f"a{n}: __schema {{ __typename }}" for n in range(11)) + " }",
         BOMB,
+        "{ " + "server { version } " * 490 + " }",
+        "{ " + "... { server { version } } " * 300 + " }",
     ],
 )
 async def test_an_operation_over_a_limit_is_refused_with_a_code(query: str) -> None:
@@ -96,7 +98,7 @@ async def test_a_page_size_out_of_bounds_is_bad_input_not_too_large(size: int) -
 
 async def test_who_asks_too_much_at_once_is_told_when_to_come_back() -> None:
     now = 0.0
-    limits = Limits(points_burst=300, points_per_second=100)
+    limits = Limits(points_burst=300, points_per_second=100, new_document_points=0)
     world = make_world(limits=limits, monotonic=lambda: now)
     query = f"{{ outsideSessions {{ {NODES} }} }}"  # 1 + 50 * (1 + 3) = 201
     async with world.client() as client:
@@ -108,12 +110,23 @@ async def test_who_asks_too_much_at_once_is_told_when_to_come_back() -> None:
 
 
 async def test_one_caller_does_not_spend_anothers_points() -> None:
-    world = make_world(limits=Limits(points_burst=3, points_per_second=0.1))
+    limits = Limits(points_burst=3, points_per_second=0.1, new_document_points=0)
+    world = make_world(limits=limits)
     async with world.client() as client, world.client("viewer-token") as other:
         for _ in range(3):
             await client.data("{ __typename }")
         assert await client.code("{ __typename }") == "RATE_LIMITED"
         await other.data("{ __typename }")
+
+
+async def test_documents_that_nobody_sent_before_are_dear() -> None:
+    """Working one out holds the loop; the ones that apps send are remembered."""
+    limits = Limits(points_burst=10, points_per_second=0.1, new_document_points=5)
+    async with make_world(limits=limits).client() as client:
+        for _ in range(4):
+            await client.data("{ __typename }")
+        assert await client.code("{ other: __typename }") == "RATE_LIMITED"
+        await client.data("{ __typename }")
 
 
 async def test_strangers_are_limited_by_address() -> None:
