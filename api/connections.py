@@ -1,6 +1,7 @@
 """Every open socket and stream: how many, of whom, and how they are ended."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,8 +11,14 @@ from api.limits import Limits
 from sidestage.devices.model import Authenticator
 from sidestage.errors import RateLimited
 
+log = logging.getLogger(__name__)
+
 FULL_RETRY_MS = 5000
 """When to come back to a full server."""
+
+
+WATCH_AGAIN_SECONDS = 1.0
+"""After watching failed; it only fails by a bug, which must not spin."""
 
 
 class Connection(Protocol):
@@ -106,10 +113,21 @@ class Connections:
                 self._by_token.pop(token_id, None)
 
     async def watch(self, authenticator: Authenticator) -> None:
-        """End the connections of each token that is revoked or expires."""
-        async for token_id in authenticator.watch_revocations():
-            for connection in tuple(self._by_token.get(token_id, ())):
-                connection.revoke()
+        """End the connections of each token that is revoked or expires, for ever."""
+        while True:
+            try:
+                async for token_id in authenticator.watch_revocations():
+                    self._revoke(token_id)
+            except Exception:  # a task's top: without it no revocation would be heard
+                log.exception("Watching for revoked tokens failed")
+            # What was revoked meanwhile is not known: everyone shows a token again.
+            for token_id in tuple(self._by_token):
+                self._revoke(token_id)
+            await asyncio.sleep(WATCH_AGAIN_SECONDS)
+
+    def _revoke(self, token_id: str) -> None:
+        for connection in tuple(self._by_token.get(token_id, ())):
+            connection.revoke()
 
     async def stop(self, *, patience_seconds: float) -> None:
         """Tell every connection that the server restarts, and wait for them to end."""

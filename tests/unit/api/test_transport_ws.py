@@ -1,6 +1,7 @@
 """The subprotocol `graphql-transport-ws`, message by message (api.md 2, 11, 13, 14)."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -461,3 +462,25 @@ async def test_operations_beyond_the_limit_wait_their_turn(
         assert await third == 3
         kinds = [(await client.receive())["type"] for _ in range(6)]
     assert kinds.count("complete") == 3
+
+
+async def test_when_revocations_cannot_be_heard_everyone_shows_a_token_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else a revoked device kept its sockets until they closed by themselves."""
+    world = make_world()
+    fail = asyncio.Event()
+
+    async def failing() -> AsyncIterator[str]:
+        await fail.wait()
+        yield "token:unknown"
+        raise OSError("lost")
+
+    monkeypatch.setattr(world.tokens, "watch_revocations", failing)
+    async with running(world.app), connect(world.app) as client:
+        fail.set()
+        assert await client.closed() == 4401
+        async with connect(world.app) as again:
+            again.subscribe("q", VERSION)
+            await again.next_payload("q")
+    assert "Watching for revoked tokens failed" in caplog.text
