@@ -17,7 +17,12 @@ from sidestage.errors import (
     SidestageError,
     StartFailed,
 )
-from sidestage.ids import ID_LIMIT_CHARACTERS, ConversationId, TerminalId
+from sidestage.ids import (
+    ID_LIMIT_CHARACTERS,
+    ConversationId,
+    ProjectId,
+    TerminalId,
+)
 from sidestage.terminals.model import (
     SIDE_LIMIT_CELLS,
     CreateTerminal,
@@ -59,6 +64,9 @@ class AttachRequest:
     """The offset up to which the client has the output; None asks for a repaint."""
     writable: bool
     holder: Holder
+    cols: int | None = None
+    """The client's own size, to which the screen of a LOST terminal is reflowed."""
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +79,8 @@ class Attached:
     rows: int
     running: bool
     exit_status: int | None
+    lost: bool = False
+    """Whether its host went away: a screen that stays, and no program behind it."""
 
 
 def encode_error(error: SidestageError) -> Frame:
@@ -103,6 +113,8 @@ def encode_create(request: CreateTerminal) -> Frame:
         "rows": request.rows,
         "conversation_id": request.conversation_id,
         "sandbox": None if request.sandbox is None else encode_profile(request.sandbox),
+        "name": request.name,
+        "project_id": request.project_id,
     }
 
 
@@ -122,6 +134,8 @@ def decode_create(value: object) -> CreateTerminal:
         if conversation is None
         else ConversationId(read_text(fields, "conversation_id")),
         sandbox=None if sandbox is None else decode_profile(sandbox),
+        name=read_optional_text(fields, "name"),
+        project_id=_optional_project(fields),
     )
 
 
@@ -148,6 +162,8 @@ def encode_terminal(terminal: HostTerminal) -> Frame:
             "project_writable": terminal.sandbox.project_writable,
         },
         "conversation_id": terminal.conversation_id,
+        "name": terminal.name,
+        "project_id": terminal.project_id,
     }
 
 
@@ -180,6 +196,8 @@ def decode_terminal(value: object) -> HostTerminal:
             project_writable=read_flag(sandbox, "project_writable"),
         ),
         conversation_id=None if conversation is None else ConversationId(conversation),
+        name=read_optional_text(fields, "name"),
+        project_id=_optional_project(fields),
     )
 
 
@@ -190,6 +208,8 @@ def encode_attach(request: AttachRequest) -> Frame:
         "after": request.after,
         "writable": request.writable,
         "holder": request.holder,
+        "cols": request.cols,
+        "rows": request.rows,
     }
 
 
@@ -201,6 +221,8 @@ def decode_attach(value: object) -> AttachRequest:
         after=_optional_number(fields, "after"),
         writable=read_flag(fields, "writable"),
         holder=Holder(read_text(fields, "holder")),
+        cols=_optional_side(fields, "cols"),
+        rows=_optional_side(fields, "rows"),
     )
 
 
@@ -213,6 +235,7 @@ def encode_attached(attached: Attached) -> Frame:
         "rows": attached.rows,
         "running": attached.running,
         "exit_status": attached.exit_status,
+        "lost": attached.lost,
     }
 
 
@@ -226,6 +249,8 @@ def decode_attached(value: object) -> Attached:
         rows=decode_side(fields, "rows"),
         running=read_flag(fields, "running"),
         exit_status=_optional_number(fields, "exit_status"),
+        # Hosts of version 1 keep no terminals of hosts before them.
+        lost="lost" in fields and read_flag(fields, "lost"),
     )
 
 
@@ -274,6 +299,15 @@ def _environment(fields: Frame) -> dict[str, str]:
 
 def _optional_number(fields: Frame, name: str) -> int | None:
     return None if fields.get(name) is None else decode_number(fields, name)
+
+
+def _optional_side(fields: Frame, name: str) -> int | None:
+    return None if fields.get(name) is None else decode_side(fields, name)
+
+
+def _optional_project(fields: Frame) -> ProjectId | None:
+    text = read_optional_text(fields, "project_id")
+    return None if text is None else ProjectId(text)
 
 
 def _state(fields: Frame) -> TerminalState:

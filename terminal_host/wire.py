@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-PROTOCOL_VERSION: Final = 1
-SPOKEN_VERSIONS: Final = (1,)
-"""This version and the one before it, newest first: `serve` may outlive its host."""
+PROTOCOL_VERSION: Final = 2
+SPOKEN_VERSIONS: Final = (2, 1)
+"""This version and the one before it, newest first: a host outlives its `serve`."""
 
 FRAME_LIMIT_BYTES: Final = 1 << 20
 """The largest frame is a screen's text or a child's environment: both far smaller."""

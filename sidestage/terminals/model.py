@@ -129,7 +129,7 @@ class CreateTerminal:
     sandbox: SandboxProfile | None = None
     """None starts the program bare: only by an explicit setting."""
     name: str | None = None
-    """Name and project are for the record of the screen; the host shows them to nobody."""
+    """For the record of the screen, as is the project."""
     project_id: ProjectId | None = None
 
 

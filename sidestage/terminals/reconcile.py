@@ -12,8 +12,12 @@ ADOPTED_NAME: Final = "Recovered terminal"
 ADOPTED_TEMPLATE: Final = TemplateId("template:unknown")
 
 
-def merged(terminal: Terminal, told: HostTerminal) -> Terminal:
-    """Return *terminal* with everything the host knows better."""
+def merged(
+    terminal: Terminal, told: HostTerminal, *, at: datetime | None = None
+) -> Terminal:
+    """Return *terminal* with everything the host knows better; it was told *at*."""
+    if told.state is TerminalState.LOST:
+        return _with_record(terminal, told, at)
     return replace(
         terminal,
         state=told.state,
@@ -30,6 +34,29 @@ def merged(terminal: Terminal, told: HostTerminal) -> Terminal:
     )
 
 
+def _with_record(
+    terminal: Terminal, told: HostTerminal, at: datetime | None
+) -> Terminal:
+    """Return *terminal* as a host says that has nothing but its record.
+
+    The record may be some seconds older than what was heard before: a program that was
+    told to have exited stays EXITED.
+    """
+    exited = terminal.state is TerminalState.EXITED
+    return replace(
+        terminal,
+        state=TerminalState.EXITED if exited else TerminalState.LOST,
+        cols=told.cols,
+        rows=told.rows,
+        title=told.title or terminal.title,
+        ended_at=terminal.ended_at or at,
+        last_output_at=terminal.last_output_at or told.last_output_at,
+        last_input_at=terminal.last_input_at or told.last_input_at,
+        bell_at=terminal.bell_at or told.bell_at,
+        attached_clients=told.attached_clients,
+    )
+
+
 def adopted(
     told: HostTerminal, *, host_id: HostId, session_id: SessionId | None
 ) -> Terminal:
@@ -37,9 +64,9 @@ def adopted(
     return Terminal(
         id=told.terminal_id,
         host_id=host_id,
-        name=ADOPTED_NAME,
+        name=told.name or ADOPTED_NAME,
         template=ADOPTED_TEMPLATE,
-        project_id=None,
+        project_id=told.project_id,
         directory="/",
         state=told.state,
         cols=told.cols,
@@ -74,8 +101,16 @@ def confirmed_record(terminal: Terminal) -> AuditRecord:
 
 
 def lost(terminal: Terminal, *, at: datetime) -> Terminal:
-    """Return *terminal* as it is when its host no longer knows it."""
-    return replace(terminal, state=TerminalState.LOST, ended_at=at, attached_clients=0)
+    """Return *terminal* as it is when its host has gone away.
+
+    When it ended nobody saw: the time is that at which it was found out.
+    """
+    return replace(
+        terminal,
+        state=TerminalState.LOST,
+        ended_at=terminal.ended_at or at,
+        attached_clients=0,
+    )
 
 
 def needs_writing(before: Terminal | None, after: Terminal) -> bool:

@@ -287,15 +287,14 @@ class TerminalDesk:
             await self._starts.came_to_nothing(terminal_id)
 
     async def _heard(self, told: HostTerminal) -> None:
-        terminal_id = told.terminal_id
-        before = self.feed.get(terminal_id)
+        before, now = self.feed.get(told.terminal_id), self._parts.clock()
         if before is None and self._starts.keep_early_news(told):
             return  # the start itself writes the row
         if before is not None:
-            await self._change(reconcile.merged(before, told))
+            await self._change(reconcile.merged(before, told, at=now))
             return
         begun = self._begun(told.terminal_id)
-        terminal = reconcile.merged(begun or self._adopted(told), told)
+        terminal = reconcile.merged(begun or self._adopted(told), told, at=now)
         self._link(terminal)
         record = None if begun is None else reconcile.confirmed_record(terminal)
         await self._change(terminal, record)

@@ -246,7 +246,11 @@ class Starts:
         await asyncio.to_thread(
             self._parts.check_project, project.path, project.device, project.inode
         )
-        request = await self._parts.launcher.prepare(plan.start)
+        request = replace(
+            await self._parts.launcher.prepare(plan.start),
+            name=terminal.name,
+            project_id=terminal.project_id,
+        )
         await self._parts.store.begin(terminal, key)
         self._parts.links.add_terminal(terminal.id, directory=terminal.directory)
         try:

@@ -109,6 +109,10 @@ class TerminalClient:
         self._silent_pings = 0
         self._notify = asyncio.Event()
         self._repaint_rest = b""
+        self._lost = False
+        """Whether the terminal's host went away: there is a screen, and no program."""
+        self._shown_size: Size | None = None
+        """The size of the repaint that was sent last, once all of it is sent."""
         self._kicked: asyncio.Future[Closing] = (
             asyncio.get_running_loop().create_future()
         )
@@ -172,7 +176,9 @@ class TerminalClient:
                 self._attached.clear()
                 attachment.close()
             position = self._framer.offset
-            if not attachment.attached.running:
+            if self._lost:
+                position = None  # it has no output: the screen is shown anew
+            elif not attachment.attached.running:
                 status = attachment.attached.exit_status
                 await self._send(Exit(status=status, offset=position))
                 raise Closing(CloseCode.ENDED, "The program has ended.")
@@ -183,6 +189,8 @@ class TerminalClient:
             after=position,
             writable=self._mode is TicketMode.CONTROL,
             holder=Holder(self.principal.token_id or self.principal.actor),
+            cols=None if self.size is None else self.size[0],
+            rows=None if self.size is None else self.size[1],
         )
         try:
             attachment = await self._host.attach(request)
@@ -198,13 +206,14 @@ class TerminalClient:
     async def _welcome(self, attached: HostAttached, position: int | None) -> None:
         """Say where the output begins, and whether it begins with a repaint."""
         self._terminal_size = (attached.cols, attached.rows)
+        self._lost = attached.lost
         if not self._welcomed:
             self._welcomed = True
             await self._send(self._greeting(attached))
         if attached.offset == position and not attached.repaint_bytes:
             self._attached.set()
             return
-        if position is not None:
+        if position is not None and position < attached.offset:
             await self._send(Gap(start=position, end=attached.offset))
         await self._send(
             Repaint(
@@ -218,6 +227,8 @@ class TerminalClient:
 
     def _greeting(self, attached: HostAttached) -> Attached:
         state = TerminalState.RUNNING if attached.running else TerminalState.EXITED
+        if attached.lost:
+            state = TerminalState.LOST
         return Attached(
             terminalId=self.terminal_id,
             mode=str(self._mode),
@@ -232,6 +243,7 @@ class TerminalClient:
         """Send the repaint and the output behind it, as the client acknowledges."""
         attached = attachment.attached
         left = attached.repaint_bytes
+        self._repaint_rest, self._shown_size = b"", None
         self._framer = OutputFramer(attached.offset)
         self._window.restart(attached.offset)
         while data := await attachment.receive():
@@ -239,6 +251,9 @@ class TerminalClient:
                 repaint, data = data[:left], data[left:]
                 left -= len(repaint)
                 await self._send_repaint(repaint, attached.offset, last=not left)
+            if not left:
+                self._shown_size = self._terminal_size
+                self._reflow()
             frame = self._framer.frame(data) if data else None
             if frame is not None:
                 await self._send_output(frame)
@@ -282,6 +297,8 @@ class TerminalClient:
             raise Closing(CloseCode.READ_ONLY, "A VIEW ticket admits no input.")
         if len(data) > INPUT_LIMIT_BYTES:
             raise Closing(CloseCode.TOO_BIG, "That is too much input for one frame.")
+        if self._lost:
+            return  # no program is there to read it, and no size to be had
         kind = classify_input(data)
         if not data or kind is InputKind.DOUBLE:
             return
@@ -304,12 +321,23 @@ class TerminalClient:
 
     def _set_size(self, message: Resize | Claim) -> None:
         size = (message.cols, message.rows)
-        if isinstance(message, Resize):
+        if self._lost:
+            self.size = size
+            self._reflow()
+        elif isinstance(message, Resize):
             self._sizes.resized(self.terminal_id, self, size)
         elif self._mode is TicketMode.CONTROL:
             self._sizes.claimed(self.terminal_id, self, size)
         else:
             raise Closing(CloseCode.READ_ONLY, "A VIEW ticket decides no size.")
+
+    def _reflow(self) -> None:
+        """Have a LOST screen shown anew if the client has another size now."""
+        # Not while it is being sent: the client counts on the whole of it.
+        if not self._lost or self._attachment is None or self._shown_size is None:
+            return
+        if self.size not in (None, self._shown_size):
+            self._attachment.hang_up()
 
     async def _ping(self) -> None:
         """Ping until nothing was heard for too long."""

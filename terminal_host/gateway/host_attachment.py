@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -58,6 +59,11 @@ class HostAttachment:
             await asyncio.get_running_loop().sock_sendall(self._socket, data)
         except (ConnectionError, BrokenPipeError):
             return  # `receive` tells the end
+
+    def hang_up(self) -> None:
+        """Make `receive` tell the end now: what is still on its way is not wanted."""
+        with suppress(OSError):  # the host was faster
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Let go of the terminal. Closing twice is fine."""

@@ -13,7 +13,7 @@ from sidestage.devices.model import Principal
 from sidestage.errors import HostUnavailable, SidestageError, TicketRefused
 from sidestage.ids import DeviceId, TerminalId
 from sidestage.terminals.desk import Admission
-from sidestage.terminals.model import HostEventKind
+from sidestage.terminals.model import HostEventKind, TerminalState
 from terminal_host.gateway.client import Closing, TerminalClient, close_socket
 from terminal_host.gateway.host_client import HostClient
 from terminal_host.gateway.messages import (
@@ -129,7 +129,10 @@ class TerminalGateway:
             if event.kind is HostEventKind.REMOVED:
                 continue  # the attachments end, and say so
             for terminal in event.terminals:
-                self._note_size(terminal.terminal_id, (terminal.cols, terminal.rows))
+                # Without a program there is no size: each client is shown its own.
+                if terminal.state is TerminalState.RUNNING:
+                    size = (terminal.cols, terminal.rows)
+                    self._note_size(terminal.terminal_id, size)
 
     async def _admit(self, websocket: WebSocket) -> TerminalClient:
         """Return the client that shows a good ticket in time; raises `Closing`."""

@@ -17,6 +17,14 @@ from terminal_host.host.leftovers import end_leftovers
 from terminal_host.host.memory import return_freed_memory
 from terminal_host.host.ports import Confiner
 from terminal_host.host.processes import become_subreaper
+from terminal_host.host.record_format import RECORD_LIMIT_BYTES, RecordMeta
+from terminal_host.host.recorder import Recorder
+from terminal_host.host.records import (
+    FOLDER_NAME,
+    RECORDS_LIMIT,
+    RecordLimits,
+    RecordStore,
+)
 from terminal_host.host.sandbox import BubblewrapConfiner
 from terminal_host.host.server import HostServer, open_server
 from terminal_host.host.terminal import HELD_LIMIT_BYTES
@@ -63,24 +71,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
         become_subreaper()
         return_freed_memory()
         end_leftovers(options.state_dir / "terminals")
+        limits = RecordLimits(
+            record_bytes=options.record_bytes, records=options.records_limit
+        )
+        store = RecordStore(options.state_dir / FOLDER_NAME, limits)
         asyncio.run(
-            _serve(options, path, BubblewrapConfiner(allow_root=options.allow_root))
+            _serve(
+                options,
+                path,
+                BubblewrapConfiner(allow_root=options.allow_root),
+                store,
+                _open_records(store),
+            )
         )
     return 0
 
 
-async def _serve(options: argparse.Namespace, path: Path, confiner: Confiner) -> None:
+def _open_records(store: RecordStore) -> tuple[RecordMeta, ...]:
+    """Return what earlier hosts recorded; without it the start goes on all the same."""
+    try:
+        return store.open()
+    except OSError as error:
+        _log.error("The records of screens cannot be read: %s", error)
+        return ()
+
+
+async def _serve(
+    options: argparse.Namespace,
+    path: Path,
+    confiner: Confiner,
+    store: RecordStore,
+    past: tuple[RecordMeta, ...],
+) -> None:
     stopping = asyncio.Event()
     terminals = HostedTerminals(
         options.state_dir / "terminals",
         confiner,
         make_engine,
+        recorder=Recorder(store),
         limits=HostLimits(
             running=options.running_limit,
             ended=options.ended_limit,
             held_bytes=options.held_bytes,
         ),
     )
+    terminals.restore(past)
     _handle_signals(terminals.reap, stopping.set)
     server = HostServer(terminals, engine=ENGINE_NAME, stop=stopping.set)
     async with open_server(path, server):
@@ -149,6 +184,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--running-limit", type=int, default=RUNNING_LIMIT)
     parser.add_argument("--ended-limit", type=int, default=ENDED_LIMIT)
     parser.add_argument("--held-bytes", type=int, default=HELD_LIMIT_BYTES)
+    parser.add_argument("--records-limit", type=int, default=RECORDS_LIMIT)
+    parser.add_argument("--record-bytes", type=int, default=RECORD_LIMIT_BYTES)
     parser.add_argument("--allow-root", action="store_true")
     parser.add_argument("--ready-fd", type=int, default=None)
     options = parser.parse_args(arguments)

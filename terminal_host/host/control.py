@@ -8,8 +8,7 @@ from typing import Final
 
 from sidestage.errors import SidestageError
 from sidestage.ids import TerminalId
-from terminal_host.host.terminal import HostedTerminal
-from terminal_host.host.terminals import HostedTerminals
+from terminal_host.host.terminals import AnyTerminal, HostedTerminals
 from terminal_host.host_messages import (
     decode_conversation_id,
     decode_create,
@@ -46,7 +45,7 @@ class ControlPeer:
         self.stop = stop
         self._send = send
         self._room = asyncio.Semaphore(REQUESTS_LIMIT)
-        self._changed: dict[TerminalId, HostedTerminal | None] = {}
+        self._changed: dict[TerminalId, AnyTerminal | None] = {}
         self._outbox: list[Frame] = []
         self._something = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,7 +78,7 @@ class ControlPeer:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def note(self, terminal_id: TerminalId, terminal: HostedTerminal | None) -> None:
+    def note(self, terminal_id: TerminalId, terminal: AnyTerminal | None) -> None:
         """Tell the client of a change with the next frame."""
         self._changed[terminal_id] = terminal
         self._something.set()
@@ -105,7 +104,7 @@ class ControlPeer:
         self._something.set()
 
 
-def _describe(terminal_id: TerminalId, terminal: HostedTerminal | None) -> Frame:
+def _describe(terminal_id: TerminalId, terminal: AnyTerminal | None) -> Frame:
     if terminal is None:
         return {"event": "removed", "terminal_id": terminal_id}
     return {"event": "changed", "terminal": encode_terminal(terminal.describe())}

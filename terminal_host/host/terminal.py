@@ -21,6 +21,7 @@ from terminal_host.host.pace import GATHER_BYTES, GATHER_SECONDS, Pace
 from terminal_host.host.processes import ProcessKey
 from terminal_host.host.pty import PtyProgram
 from terminal_host.host.ring import Ring
+from terminal_host.host.tail_screen import Picture
 from terminal_host.host.tracker import ScreenTracker
 from terminal_host.host_messages import Attached, AttachRequest
 from terminal_host.input_kind import InputKind, classify_input
@@ -43,6 +44,8 @@ QUIET_SECONDS: Final = 1.0
 class HostedTerminal:
     """A terminal of this host. Its registry spawns the program and ends it."""
 
+    lost = False
+
     def __init__(
         self,
         request: CreateTerminal,
@@ -54,6 +57,7 @@ class HostedTerminal:
         pace: Pace,
         sandbox: SandboxReport,
         on_change: Callable[["HostedTerminal"], None],
+        on_screen: Callable[["HostedTerminal"], None],
         held_limit_bytes: int = HELD_LIMIT_BYTES,
     ) -> None:
         self.id = request.terminal_id
@@ -69,6 +73,8 @@ class HostedTerminal:
         self._pace = pace
         self._sandbox = sandbox
         self._on_change = on_change
+        self._on_screen = on_screen  # called for each piece of output: it must be quick
+        self._name, self._project_id = request.name, request.project_id
         self._size = (request.cols, request.rows)
         self._started_at = datetime.now(UTC)
         self._ended_at: datetime | None = None
@@ -117,6 +123,8 @@ class HostedTerminal:
             attached_clients=len(self.attachments),
             sandbox=self._sandbox,
             conversation_id=self.conversation_id,
+            name=self._name,
+            project_id=self._project_id,
         )
 
     def resize(self, cols: int, rows: int) -> None:
@@ -128,11 +136,17 @@ class HostedTerminal:
         self._size = (cols, rows)
         self._program.resize(cols, rows)
         self._tracker.resize(cols, rows)
+        self._on_screen(self)
         self._on_change(self)
 
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return await self._tracker.text(lines)
+
+    async def picture(self, limit_bytes: int) -> tuple[Picture | None, int]:
+        """Return the screen for a record, and the offset it stands for."""
+        offset = self.ring.end
+        return await self._tracker.picture(limit_bytes), offset
 
     async def open_at(self, request: AttachRequest) -> tuple[Attached, bytes]:
         """Return where a client's output begins, and the repaint that comes before."""
@@ -196,6 +210,7 @@ class HostedTerminal:
             if timer is not None:
                 timer.cancel()
         self._flush()
+        self._on_screen(self)
         self._on_change(self)
         if not self.done.done():
             self.done.set_result(None)
@@ -238,6 +253,7 @@ class HostedTerminal:
         self.ring.append(data)
         self._tracker.add(data)
         self._output_at = datetime.now(UTC)
+        self._on_screen(self)
         self._change_soon()
         self._update_reading()
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from sidestage.errors import (
     StartFailed,
     TerminalLimitReached,
     TerminalNotFound,
+    TerminalNotRunning,
 )
 from sidestage.ids import ConversationId, TerminalId
 from sidestage.terminals.model import CreateTerminal, SandboxReport
@@ -24,8 +25,11 @@ from terminal_host.host.families import find_terminal_family
 from terminal_host.host.leftovers import Leftover, remove_leftover, write_leftover
 from terminal_host.host.live_screen import LiveScreen
 from terminal_host.host.pace import Pace
+from terminal_host.host.past_terminal import PastTerminal
 from terminal_host.host.ports import Confiner
 from terminal_host.host.pty import PtyProgram, spawn
+from terminal_host.host.record_format import RecordMeta
+from terminal_host.host.recorder import Recorder
 from terminal_host.host.terminal import HELD_LIMIT_BYTES, HostedTerminal
 from terminal_host.host_messages import Holder
 from terminal_host.screen import Engine
@@ -49,7 +53,8 @@ class HostLimits:
     held_bytes: int = HELD_LIMIT_BYTES
 
 
-Watcher = Callable[[TerminalId, HostedTerminal | None], None]
+AnyTerminal = HostedTerminal | PastTerminal
+Watcher = Callable[[TerminalId, AnyTerminal | None], None]
 """Told of each change: the terminal, or None once it is forgotten."""
 
 
@@ -62,30 +67,44 @@ class HostedTerminals:
         confiner: Confiner,
         make_engine: Callable[[int, int], Engine],
         *,
+        recorder: Recorder,
         limits: HostLimits,
     ) -> None:
         self.draining = False
         self._folder = folder
         self._confiner = confiner
         self._make_engine = make_engine
+        self._recorder = recorder
+        recorder.is_current = lambda one: self._terminals.get(one.id) is one
+        recorder.on_pruned = self._forget_past
         self._limits = limits
         self._boot_id = processes.boot_id()
         self._pace = Pace(asyncio.get_running_loop().time)
         self._executor = ThreadPoolExecutor(SCREEN_THREADS, thread_name_prefix="screen")
         # As many as programs, so that a stop takes no longer than its slowest.
         self._enders = ThreadPoolExecutor(limits.running, thread_name_prefix="end")
-        self._terminals: dict[TerminalId, HostedTerminal] = {}
+        self._terminals: dict[TerminalId, AnyTerminal] = {}
         self._starting: dict[TerminalId, asyncio.Future[HostedTerminal]] = {}
         self._conversations: dict[ConversationId, TerminalId] = {}
         self._watchers: set[Watcher] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: set[TerminalId] = set()
 
-    def values(self) -> tuple[HostedTerminal, ...]:
+    def restore(self, metas: Iterable[RecordMeta]) -> None:
+        """Take in what hosts before this one recorded."""
+        for meta in metas:
+            self._terminals[meta.terminal_id] = PastTerminal(
+                meta,
+                partial(self._recorder.find, meta.terminal_id),
+                self._executor,
+                on_change=self._tell,
+            )
+
+    def values(self) -> tuple[AnyTerminal, ...]:
         """Return every terminal, ended ones included, in the order of their start."""
         return tuple(self._terminals.values())
 
-    def get(self, terminal_id: TerminalId) -> HostedTerminal:
+    def get(self, terminal_id: TerminalId) -> AnyTerminal:
         """Return the terminal; raises `TerminalNotFound`."""
         terminal = self._terminals.get(terminal_id)
         if terminal is None:
@@ -106,7 +125,7 @@ class HostedTerminals:
         Raises what `TerminalHost.create` does.
         """
         there = self._terminals.get(request.terminal_id)
-        if there is not None:
+        if isinstance(there, HostedTerminal):
             return there
         starting = self._starting.get(request.terminal_id)
         if starting is not None:
@@ -121,20 +140,26 @@ class HostedTerminals:
     async def end(self, terminal_id: TerminalId) -> None:
         """End every process of the terminal; return when they are gone."""
         terminal = self.get(terminal_id)
-        if terminal.running:
+        if isinstance(terminal, HostedTerminal) and terminal.running:
             self._end_processes(terminal)
             await asyncio.shield(terminal.done)
 
     async def remove(self, terminal_id: TerminalId) -> None:
-        """End the terminal and forget it; raises `TerminalNotFound`."""
-        await self.end(terminal_id)
-        self._forget(terminal_id)
+        """End the terminal and forget it and its record; raises `TerminalNotFound`."""
+        try:
+            await self.end(terminal_id)
+            self._forget(terminal_id)
+        finally:
+            # Also where the terminal is not known: its record may be unreadable.
+            await self._recorder.remove(terminal_id)
 
     def hold_conversation(
         self, terminal_id: TerminalId, conversation_id: ConversationId
     ) -> None:
         """Move the terminal's lock; raises `OutsideSessionResumed`."""
         terminal = self.get(terminal_id)
+        if isinstance(terminal, PastTerminal):
+            raise TerminalNotRunning("This terminal has ended.")
         self._lock(conversation_id, terminal_id)
         self._unlock(terminal.conversation_id, terminal_id, but=conversation_id)
         terminal.conversation_id = conversation_id
@@ -154,16 +179,22 @@ class HostedTerminals:
 
     def reap(self) -> None:
         """Act on the children that have died. Call it on SIGCHLD."""
-        roots = {t.root.pid: t for t in self._terminals.values() if t.running}
+        roots = {t.root.pid: t for t in self._hosted() if t.running}
         for pid, status in processes.reap_orphans().items():
             terminal = roots.get(pid)
             if terminal is not None:
                 self._start_task(self._finish(terminal, status))
 
     async def close(self) -> None:
-        """End every terminal, in parallel; then stop the threads."""
+        """Record every screen; end every terminal, in parallel; stop the threads.
+
+        The programs did not end by themselves, so nobody is told that they did: the
+        next host lists them as LOST.
+        """
         self.draining = True
-        running = [t for t in self._terminals.values() if t.running]
+        await self._recorder.close()
+        self._watchers.clear()
+        running = [t for t in self._hosted() if t.running]
         await asyncio.gather(*(self.end(t.id) for t in running))
         for terminal in self._terminals.values():
             terminal.close()
@@ -230,13 +261,29 @@ class HostedTerminals:
             pace=self._pace,
             sandbox=report,
             on_change=self._tell,
+            on_screen=self._recorder.changed,
             held_limit_bytes=self._limits.held_bytes,
         )
+        past = self._terminals.pop(request.terminal_id, None)
         self._terminals[request.terminal_id] = terminal
+        self._start_task(self._begin_record(terminal, past))
         self._tell(terminal)
         # It may have died before it was in the list.
         self.reap()
         return terminal
+
+    async def _begin_record(
+        self, terminal: HostedTerminal, past: AnyTerminal | None
+    ) -> None:
+        """Put the record of *terminal* in the place of an earlier one's."""
+        if past is not None:
+            past.close()
+            await self._recorder.remove(past.id)
+        self._recorder.changed(terminal)
+
+    def _hosted(self) -> list[HostedTerminal]:
+        values = self._terminals.values()
+        return [each for each in values if isinstance(each, HostedTerminal)]
 
     def _check_room(self) -> None:
         if self.draining:
@@ -273,7 +320,7 @@ class HostedTerminals:
 
     async def _end_family(self, terminal: HostedTerminal) -> None:
         """End what the terminal started; its root's death then finishes it."""
-        roots = [t.root for t in self._terminals.values()]
+        roots = [t.root for t in self._hosted()]
 
         def find() -> set[processes.ProcessKey]:
             table = processes.read_table()
@@ -300,9 +347,16 @@ class HostedTerminals:
         self._prune()
 
     def _prune(self) -> None:
-        ended = [t for t in self._terminals.values() if not t.running]
+        # LOST ones are bounded by the number of records, and go after all others.
+        ended = [t for t in self._terminals.values() if not t.running and not t.lost]
         for terminal in ended[: max(0, len(ended) - self._limits.ended)]:
             self._forget(terminal.id)
+            self._start_task(self._recorder.remove(terminal.id))
+
+    def _forget_past(self, terminal_id: TerminalId) -> None:
+        """Forget a terminal of which nothing but its record was left."""
+        if isinstance(self._terminals.get(terminal_id), PastTerminal):
+            self._forget(terminal_id)
 
     def _forget(self, terminal_id: TerminalId) -> None:
         terminal = self._terminals.pop(terminal_id, None)
@@ -312,7 +366,7 @@ class HostedTerminals:
         for watcher in tuple(self._watchers):
             watcher(terminal_id, None)
 
-    def _tell(self, terminal: HostedTerminal) -> None:
+    def _tell(self, terminal: AnyTerminal) -> None:
         if self._terminals.get(terminal.id) is not terminal:
             return  # a client that leaves a forgotten terminal is no news
         for watcher in tuple(self._watchers):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from terminal_host.host.live_screen import LiveScreen, Notices
+from terminal_host.host.tail_screen import Picture
 
 BACKLOG_LIMIT_BYTES: Final = 1 << 20
 """Output not yet fed; at 20 MB/s it is 50 ms. Beyond it the program is not read."""
@@ -66,6 +67,10 @@ class ScreenTracker:
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return await self._ask(lambda: self._screen.text(lines))
+
+    async def picture(self, limit_bytes: int) -> Picture | None:
+        """Return the screen for a record after all output that was added before."""
+        return await self._ask(lambda: self._screen.picture(limit_bytes))
 
     async def settle(self) -> None:
         """Return once all that was queued before is done."""

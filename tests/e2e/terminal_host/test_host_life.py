@@ -227,7 +227,7 @@ def test_a_host_that_speaks_other_versions_says_which(state_dir: Path) -> None:
         raw_host.send(connection, {"versions": [99], "role": "control"})
         answer = raw_host.receive(connection)
         assert answer is not None
-        assert answer["versions"] == [1]
+        assert answer["versions"] == [2, 1]
         assert answer["error"]["code"] == "HOST_UNAVAILABLE"
         assert raw_host.receive(connection) is None
 

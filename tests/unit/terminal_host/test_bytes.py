@@ -143,6 +143,7 @@ def test_a_frame_above_the_limit_is_never_sent() -> None:
 
 
 def test_the_newest_common_version_is_chosen() -> None:
-    assert choose_version([1, 2]) == 1
+    assert choose_version([1, 2]) == 2
+    assert choose_version([3, 1]) == 1
     assert choose_version([99]) is None
     assert choose_version(["1", None]) is None

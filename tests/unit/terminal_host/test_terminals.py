@@ -12,6 +12,8 @@ from sidestage.errors import StartFailed
 from sidestage.ids import TerminalId
 from sidestage.terminals.model import CreateTerminal
 from terminal_host.host.ports import Confined
+from terminal_host.host.recorder import Recorder
+from terminal_host.host.records import RecordStore
 from terminal_host.host.terminals import HostedTerminals, HostLimits
 from terminal_host.screen import Engine
 
@@ -47,7 +49,13 @@ class SlowConfiner:
 async def test_the_list_waits_for_starts_under_way(tmp_path: Path) -> None:
     """A restarted server was told an old list, and took a program's files away."""
     confiner = SlowConfiner()
-    terminals = HostedTerminals(tmp_path, confiner, no_engine, limits=HostLimits())
+    terminals = HostedTerminals(
+        tmp_path,
+        confiner,
+        no_engine,
+        recorder=Recorder(RecordStore(tmp_path / "screens")),
+        limits=HostLimits(),
+    )
     start = asyncio.create_task(terminals.create(REQUEST))
     assert await asyncio.to_thread(confiner.asked.wait, 5)
     waiting = asyncio.create_task(terminals.wait_started())
