@@ -55,7 +55,11 @@ def connect(state_dir: Path) -> socket.socket:
     """Connect without greeting."""
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(20)
-    connection.connect(str(state_dir / "host.sock"))
+    try:
+        connection.connect(str(state_dir / "host.sock"))
+    except OSError:
+        connection.close()
+        raise
     return connection
 
 
