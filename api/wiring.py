@@ -240,5 +240,9 @@ def _program_dirs(settings: Settings) -> tuple[Path, ...]:
 
 
 def _host_arguments(settings: Settings) -> tuple[str, ...]:
-    limit = ("--running-limit", str(settings.terminals_limit))
-    return (*limit, "--allow-root") if settings.allow_root else limit
+    limits = (
+        *("--running-limit", str(settings.terminals_limit)),
+        *("--records-limit", str(settings.records_limit)),
+        *("--record-bytes", str(settings.record_limit_bytes)),
+    )
+    return (*limits, "--allow-root") if settings.allow_root else limits

@@ -77,6 +77,13 @@ class Settings:
         (), "Names of further environment variables that agents need."
     )
     terminals_limit: int = _setting(16, "How many terminals may run at once.")
+    records_limit: int = _setting(
+        64, "How many screens of terminals are kept for after a crash or reboot."
+    )
+    record_limit_bytes: int = _setting(
+        4 << 20,
+        "How large one kept screen may be; its oldest lines are left out first.",
+    )
     log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`.")
 
     @property
@@ -237,6 +244,26 @@ def _check_terminals_limit(value: Any) -> None:  # noqa: ANN401 an int
         )
 
 
+def _check_records_limit(value: Any) -> None:  # noqa: ANN401 an int
+    if not 1 <= value <= RECORDS_LIMIT_MOST:
+        raise SettingsInvalid(
+            f"records_limit must be from 1 to {RECORDS_LIMIT_MOST}, not {value}."
+        )
+
+
+def _check_record_limit_bytes(value: Any) -> None:  # noqa: ANN401 an int
+    if not RECORD_BYTES_LEAST <= value <= RECORD_BYTES_MOST:
+        raise SettingsInvalid(
+            f"record_limit_bytes must be from {RECORD_BYTES_LEAST} to "
+            f"{RECORD_BYTES_MOST}, not {value}."
+        )
+
+
+RECORDS_LIMIT_MOST: Final = 1024
+"""With the largest records they fill 64 GiB, which nobody wants by accident."""
+RECORD_BYTES_LEAST: Final = 64 * 1024
+"""A full screen in many colours fits."""
+RECORD_BYTES_MOST: Final = 64 << 20
 TERMINALS_LIMIT_MOST: Final = 256
 """More PTYs than any machine's owner watches; each may hold an agent of 500 MB."""
 
@@ -244,4 +271,6 @@ _CHECKS: Final[Mapping[str, Callable[[Any], None]]] = {
     "port": _check_port,
     "log_level": _check_log_level,
     "terminals_limit": _check_terminals_limit,
+    "records_limit": _check_records_limit,
+    "record_limit_bytes": _check_record_limit_bytes,
 }

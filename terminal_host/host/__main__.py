@@ -18,7 +18,7 @@ from terminal_host.host.memory import return_freed_memory
 from terminal_host.host.ports import Confiner
 from terminal_host.host.processes import become_subreaper
 from terminal_host.host.record_format import RECORD_LIMIT_BYTES, RecordMeta
-from terminal_host.host.recorder import Recorder
+from terminal_host.host.recorder import RECORD_SECONDS, Recorder
 from terminal_host.host.records import (
     FOLDER_NAME,
     RECORDS_LIMIT,
@@ -108,7 +108,7 @@ async def _serve(
         options.state_dir / "terminals",
         confiner,
         make_engine,
-        recorder=Recorder(store),
+        recorder=Recorder(store, record_seconds=options.record_seconds),
         limits=HostLimits(
             running=options.running_limit,
             ended=options.ended_limit,
@@ -185,6 +185,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--ended-limit", type=int, default=ENDED_LIMIT)
     parser.add_argument("--held-bytes", type=int, default=HELD_LIMIT_BYTES)
     parser.add_argument("--records-limit", type=int, default=RECORDS_LIMIT)
+    parser.add_argument("--record-seconds", type=float, default=RECORD_SECONDS)
     parser.add_argument("--record-bytes", type=int, default=RECORD_LIMIT_BYTES)
     parser.add_argument("--allow-root", action="store_true")
     parser.add_argument("--ready-fd", type=int, default=None)

@@ -63,6 +63,8 @@ def test_the_clis_own_variable_names_its_folder(tmp_path: Path) -> None:
         ("SANDBOX", "maybe", "sandbox must be true or false"),
         ("LOG_LEVEL", "loud", "log_level must be one of"),
         ("TERMINALS_LIMIT", "0", "terminals_limit must be from 1"),
+        ("RECORDS_LIMIT", "0", "records_limit must be from 1"),
+        ("RECORD_LIMIT_BYTES", "1000", "record_limit_bytes must be from 65536"),
     ],
 )
 def test_a_wrong_value_is_told_by_its_name(
