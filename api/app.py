@@ -17,6 +17,7 @@ from api.guard import Allowed, App, Guard, Receive, Scope, Send, allowed_for
 from api.http import GraphQLHttp
 from api.limits import DEFAULT_LIMITS, Limits
 from api.operations import Operations
+from api.pages import LANDING, LANDING_HEADERS
 from api.rates import RateLimiter
 from api.transport_ws import TransportWs
 from resolvers.parts import Parts, ServerInfo
@@ -79,6 +80,7 @@ def create_app(
     routes = [
         Route("/graphql", http),
         WebSocketRoute("/graphql", sockets),
+        Route("/", _landing),
         Route("/healthz", _alive),
         Route("/readyz", _readiness(parts)),
         *extra_routes,
@@ -97,6 +99,10 @@ def _allowed(server: ServerInfo) -> Callable[[], Allowed]:
         return known[port]
 
     return allowed
+
+
+async def _landing(_request: Request) -> Response:
+    return Response(LANDING, headers=dict(LANDING_HEADERS))
 
 
 async def _alive(_request: Request) -> Response:

@@ -23,6 +23,7 @@ from resolvers.paging import (
 from sidestage.ids import ProjectId
 from sidestage.projects import model
 from sidestage.terminals.desk import Template as TemplateValue
+from sidestage.text import clean_path
 
 if TYPE_CHECKING:
     from resolvers.terminals import Template
@@ -40,6 +41,10 @@ class Host(Node):
     def is_type_of(cls, value: object, _info: object) -> bool:
         """Tell whether *value* is a host."""
         return isinstance(value, nodes.Host)
+
+
+def _path(root: strawberry.Parent[model.Project]) -> str:
+    return clean_path(root.path)
 
 
 def _host(info: Info) -> nodes.Host:
@@ -62,7 +67,11 @@ class Project(Node):
     name: str = labelled(
         "What its owner calls it. A placeholder when content is sealed.",
     )
-    path: str | None = labelled("The folder's real path on its host.")
+    path = labelled(
+        "The folder's real path on its host.",
+        resolver=_path,
+        graphql_type=str | None,
+    )
     read_only: bool = plain("Whether programs in its terminals cannot change it.")
     created_at: datetime = plain("When it was registered.")
     host = strawberry.field(

@@ -34,6 +34,7 @@ from sidestage.sessions import model
 from sidestage.sessions.filter import LONG_AGO, SessionFilter, last_activity
 from sidestage.terminals import desk
 from sidestage.terminals.model import Terminal as TerminalValue
+from sidestage.text import clean_path
 
 
 @strawberry.type(description="Why a session's state is what it says.")
@@ -156,6 +157,14 @@ def _continuations(
     return page_of(rows, ORDERS[SessionOrder.STARTED], request)
 
 
+def _directory(root: strawberry.Parent[model.Session]) -> str | None:
+    return root.directory and clean_path(root.directory)
+
+
+def _current_directory(root: strawberry.Parent[model.Session]) -> str | None:
+    return root.current_directory and clean_path(root.current_directory)
+
+
 Lazy = Annotated["OutsideSession", strawberry.lazy("resolvers.sessions")]
 
 
@@ -173,8 +182,16 @@ class OutsideSession(Node):
         "Its title, else its first prompt, else its folder's name. A placeholder "
         "when content is sealed."
     )
-    directory: str | None = labelled("The folder in which it began, if it is known.")
-    current_directory: str | None = labelled("The folder it is in now, if it is known.")
+    directory = labelled(
+        "The folder in which it began, if it is known.",
+        resolver=_directory,
+        graphql_type=str | None,
+    )
+    current_directory = labelled(
+        "The folder it is in now, if it is known.",
+        resolver=_current_directory,
+        graphql_type=str | None,
+    )
     git_branch: str | None = labelled("The branch its folder was on, if there was one.")
     state: model.SessionState = plain("What it does, as far as it can be known.")
     state_since: datetime = plain("Since when it does that.")

@@ -26,6 +26,7 @@ from sidestage.errors import BadUserInput
 from sidestage.projects import model as projects
 from sidestage.sessions.model import AgentKind, Session
 from sidestage.terminals import desk, model
+from sidestage.text import clean_path
 
 if TYPE_CHECKING:
     from resolvers.sessions import OutsideSession
@@ -61,6 +62,10 @@ class Sandbox:
         "Whether programs inside cannot signal processes outside."
     )
     project_writable: bool = plain("Whether programs inside may change the project.")
+
+
+def _directory(root: strawberry.Parent[model.Terminal]) -> str:
+    return clean_path(root.directory)
 
 
 def _host(info: Info) -> nodes.Host:
@@ -106,7 +111,11 @@ class Terminal(Node):
     """A terminal that Sidestage runs, or ran."""
 
     name: str = labelled("Its name. A placeholder when content is sealed.")
-    directory: str | None = labelled("The folder in which its program was started.")
+    directory = labelled(
+        "The folder in which its program was started.",
+        resolver=_directory,
+        graphql_type=str | None,
+    )
     title: str | None = labelled("The title its program set, if it set one.")
     state: model.TerminalState = plain("What became of it.")
     cols: int = plain("Its width in cells.")

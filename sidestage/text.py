@@ -30,6 +30,14 @@ def clean_text(text: str, *, multiline: bool) -> str:
     return _SINGLE_LINE.sub(REPLACEMENT, re.sub(r"[ \t\n]+", " ", text)).strip()
 
 
+def clean_path(path: str) -> str:
+    """Return *path* with every character replaced that `clean_text` would replace.
+
+    Its spaces stay as they are: a folder may have two in a row.
+    """
+    return _SINGLE_LINE.sub(REPLACEMENT, path)
+
+
 def shorten(text: str, limit_characters: int) -> str:
     """Return *text*, cut with an ellipsis to *limit_characters* if it is longer."""
     if len(text) <= limit_characters:

@@ -20,7 +20,7 @@ from sidestage.sessions.model import (
     WaitingFor,
     WaitingKind,
 )
-from sidestage.text import clean_text, shorten
+from sidestage.text import clean_path, clean_text, shorten
 
 NAME_LIMIT_CHARACTERS: Final = 80
 LABEL_LIMIT_CHARACTERS: Final = 80
@@ -116,7 +116,7 @@ def build_row(known: Known, place: Place) -> Session:
 
 
 def _shown_path(path: str | None) -> str | None:
-    return None if path is None else clean_text(path, multiline=False)
+    return None if path is None else clean_path(path)
 
 
 def choose_name(fold: Fold, given_name: str | None, directory: str | None) -> str:

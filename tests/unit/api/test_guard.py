@@ -79,6 +79,13 @@ async def test_a_host_of_ours_is_served(host: str) -> None:
     assert answer.status_code == 200
 
 
+async def test_a_browser_at_the_root_is_told_what_this_is() -> None:
+    ours = ("host", f"127.0.0.1:{PORT}")
+    answer = await request(a_world(), "GET", "/", ours)
+    assert answer.status_code == 200
+    assert "GraphQL" in answer.text
+
+
 async def test_two_hosts_are_refused() -> None:
     """With two `Host` headers the first would be checked and the second used."""
     ours = ("host", f"127.0.0.1:{PORT}")

@@ -45,6 +45,28 @@ async def test_sessions_come_latest_start_first() -> None:
         assert numbers(await client.data(IDS)) == [3, 2, 1]
 
 
+async def test_folders_are_shown_without_control_characters() -> None:
+    """A folder may be called anything; its name drove the terminal that showed it."""
+    folder = "/srv/a  b\x1b]0;owned\x07"
+    world = make_world(
+        sessions=(a_session(1, directory=folder, current_directory=folder),),
+        projects=(a_project(1, path=folder),),
+        terminals=(a_terminal(1, directory=folder),),
+    )
+    query = """{
+      outsideSessions { nodes { directory currentDirectory } }
+      projects { nodes { path } } terminals { nodes { directory } } }"""
+    async with world.client() as client:
+        data = await client.data(query)
+    shown = [
+        value
+        for connection in data.values()
+        for node in connection["nodes"]
+        for value in node.values()
+    ]
+    assert shown == ["/srv/a  b\ufffd]0;owned\ufffd"] * 4
+
+
 async def test_a_default_page_has_fifty_sessions_and_says_that_more_follow() -> None:
     """api.md, line 12."""
     world = make_world(sessions=tuple(a_session(n) for n in range(60)))
