@@ -29,9 +29,7 @@ _SETTLE: Final = (
 def exited_notice(status: int | None) -> str:
     """Return the notice of a terminal whose program had ended before."""
     how = "" if status is None else f" with status {status}"
-    return (
-        f"This program ended{how}, before its host restarted. Close it to start again."
-    )
+    return f"The program of this terminal ended{how}. Close it to start again."
 
 
 def show_ended(
