@@ -176,11 +176,13 @@ class SessionBoard:
     def add_terminal(self, terminal_id: TerminalId, folder: RegistryFolder) -> None:
         """Read a terminal's private registry folder too."""
         self._private[terminal_id] = folder
+        self._recompute(self._joiner.set_terminal(terminal_id, runs=True))
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:
         """Forget a terminal's private registry folder and what it said."""
         folder = self._private.pop(terminal_id, None)
         self.terminals.remove(terminal_id)
+        self._recompute(self._joiner.set_terminal(terminal_id, runs=False))
         now = datetime.now(UTC)
         self._apply(
             Look(
@@ -335,13 +337,13 @@ class SessionBoard:
             self._conversations.pop(id_, None)
 
     def _note_terminal(self, row: Session) -> None:
-        claim = self._joiner.terminal_of(row.origin.conversation_id)
-        if claim is None or claim.folder.terminal_id is None:
+        terminal = self._joiner.terminal_of(row.origin.conversation_id)
+        if terminal is None:
             return
-        own = claim.entry.process
+        terminal_id, own = terminal
         self.terminals.upsert(
             TerminalSighting(
-                claim.folder.terminal_id,
+                terminal_id,
                 row.origin.conversation_id,
                 row.id,
                 own,

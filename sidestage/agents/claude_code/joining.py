@@ -18,7 +18,13 @@ from sidestage.agents.claude_code.live import Claim, LiveProcesses
 from sidestage.agents.claude_code.rows import Known, Place, build_row, directory_of
 from sidestage.agents.folders import Folder
 from sidestage.agents.processes import AgentProcess
-from sidestage.ids import ConversationId, HostId, SessionId, session_id
+from sidestage.ids import (
+    ConversationId,
+    HostId,
+    SessionId,
+    TerminalId,
+    session_id,
+)
 from sidestage.projects.model import Projects
 from sidestage.sessions.evidence import Liveness, Sighting, judge
 from sidestage.sessions.model import Process, Session
@@ -47,6 +53,10 @@ class Joiner:
     handed_off: dict[SessionId, datetime] = field(default_factory=dict)
     children: dict[ConversationId, set[ConversationId]] = field(default_factory=dict)
     """Conversations by the one they were forked from."""
+    terminals: set[TerminalId] = field(default_factory=set)
+    """The terminals of ours that run."""
+    _said: dict[Process, TerminalId] = field(default_factory=dict)
+    """Which terminal a process says it runs in, by its environment."""
     _last_claims: OrderedDict[ConversationId, Claim] = field(
         default_factory=OrderedDict
     )
@@ -95,6 +105,8 @@ class Joiner:
 
     def take_agents(self, agents: Iterable[AgentProcess]) -> set[ConversationId]:
         """Take in which agents run; return the conversations this may change."""
+        agents = tuple(agents)
+        moved = self._take_said(agents)
         now = datetime.now(UTC)
         before = self._bystanders
         self._bystanders = {
@@ -108,7 +120,30 @@ class Joiner:
             # Who stands where it stood changes nothing.
             if places.pop(_whereabouts(agent), None) is None:
                 places[_whereabouts(agent)] = agent
-        return self._list_near(places.values())
+        return moved | self._list_near(places.values())
+
+    def _take_said(self, agents: Iterable[AgentProcess]) -> set[ConversationId]:
+        before = self._said
+        self._said = {
+            agent.process: TerminalId(agent.terminal_id)
+            for agent in agents
+            if agent.terminal_id is not None
+        }
+        moved = before.keys() ^ self._said.keys()
+        live = self.live.live_runs()
+        return {live[process] for process in moved if process in live}
+
+    def set_terminal(
+        self, terminal_id: TerminalId, *, runs: bool
+    ) -> set[ConversationId]:
+        """Note that a terminal of ours runs, or no longer; return what this changes."""
+        if runs:
+            self.terminals.add(terminal_id)
+        else:
+            self.terminals.discard(terminal_id)
+        live = self.live.live_runs()
+        inside = (run for run, said in self._said.items() if said == terminal_id)
+        return {live[run] for run in inside if run in live}
 
     def list_unregistered(
         self, agents: Iterable[AgentProcess]
@@ -117,14 +152,24 @@ class Joiner:
         registered = {claim.entry.process for claim in self.live.claims.values()}
         return unregistered(agents, registered | set(self.live.live_runs()))
 
-    def terminal_of(self, conversation: ConversationId) -> Claim | None:
-        """Return the claim of the terminal of ours that is on the conversation."""
+    def terminal_of(
+        self, conversation: ConversationId
+    ) -> tuple[TerminalId, Process] | None:
+        """Return the terminal of ours that is on the conversation, and its process."""
         live = {run.sighting.run for run in self.live.evidence(conversation).live()}
         for path in self.live.paths_of(conversation):
             claim = self.live.claims[path]
-            if claim.folder.terminal_id is not None and claim.entry.process in live:
-                return claim
+            terminal_id = self._terminal_behind(claim)
+            if terminal_id is not None and claim.entry.process in live:
+                return terminal_id, claim.entry.process
         return None
+
+    def _terminal_behind(self, claim: Claim) -> TerminalId | None:
+        if claim.folder.terminal_id is not None:
+            return claim.folder.terminal_id
+        # Without a sandbox an agent registers where all do; its environment tells.
+        said = self._said.get(claim.entry.process)
+        return said if said in self.terminals else None
 
     def _claim(self, conversation: ConversationId) -> Claim | None:
         """Return the newest claim on the conversation, the last one if it is gone."""
@@ -174,13 +219,13 @@ class Joiner:
 
     def _place(self, known: Known) -> Place:
         id_ = self.session_id(known.conversation_id)
-        claim = self.terminal_of(known.conversation_id)
+        terminal = self.terminal_of(known.conversation_id)
         project = self.projects.find_for(known.directory) if known.directory else None
         return Place(
             session_id=id_,
             host_id=self.host_id,
             project_id=project.id if project else None,
-            terminal_id=claim.folder.terminal_id if claim else None,
+            terminal_id=terminal[0] if terminal else None,
             continued_from_id=self._continued_from(known),
             handed_off_at=self.handed_off.get(id_),
         )

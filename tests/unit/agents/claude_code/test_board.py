@@ -386,6 +386,31 @@ async def test_a_terminals_private_registry_links_its_session(tmp_path: Path) ->
         assert opened.sessions.terminals.values() == ()
 
 
+async def test_a_terminal_without_a_sandbox_is_linked_by_its_environment(
+    tmp_path: Path,
+) -> None:
+    """Its agent registers where all do, so its row had no terminal."""
+    home = tmp_path / "home"
+    write_transcript(home, hello())
+    terminal = TerminalId("terminal:1")
+    ours = agent(7, FOLDER, terminal_id=terminal)
+    theirs = agent(8, FOLDER, terminal_id="terminal:of-another-server")
+    table = FakeProcesses({7: "70", 8: "80"}, [ours, theirs])
+    write_registry(home, registry(7, "70", DOMAIN, status="idle"))
+    other = registry(8, "80", DOMAIN, conversation=OTHER, status="idle")
+    write_registry(home, other)
+    async with discovery(home, table=table) as opened:
+        opened.add_terminal(terminal, tmp_path / "sessions", directory=FOLDER)
+        assert row(opened).terminal_id == terminal
+        assert row(opened, OTHER).terminal_id is None
+        opened.remove_terminal(terminal)
+        assert row(opened).terminal_id is None
+        opened.add_terminal(terminal, tmp_path / "sessions", directory=FOLDER)
+        table.agents.remove(ours)
+        await opened.sessions.look_for_agents()
+        assert row(opened).terminal_id is None
+
+
 @pytest.mark.parametrize(
     "forged", ["another folder", "another process", "a second one"]
 )
