@@ -7,9 +7,12 @@ character wraps, there is nothing for it to erase.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
+from terminal_host.host.ghostty.decoding import CONTROLS, IGNORED, LINK_START
 from terminal_host.host.ghostty.library import Data, Vt
+from terminal_host.host.ghostty.links import LinkBudget
 from terminal_host.host.ghostty.pens import encode_pen
 from terminal_host.host.ghostty.shifted import ShiftedText
 from terminal_host.host.ghostty.state import (
@@ -37,7 +40,11 @@ _COMMON = (
     rb"|(?P<cursor>[su])"
 )
 _REST = rb")|(?P<shell_mark>\]133;)|(?P<cursor_escape>[78])|(?P<reset>c)"
-_LINK = rb"|\](?P<link>8;[^;\x07\x1b]*;(?P<uri>[^\x07\x1b]*)(?:\x07|\x1b\\))"
+_LINK = (
+    rb"|\]" + IGNORED + rb"8" + IGNORED + rb";(?P<link>"
+    rb"(?P<parameters>[^;\x07\x18\x1a\x1b]*);(?P<uri>[^\x07\x18\x1a\x1b]*)"
+    rb"(?:\x07|\x1b\\|(?=\x1b)|(?P<cancelled>(?=[\x18\x1a]))))"
+)
 _WITHOUT_LINKS = re.compile(_COMMON + _REST + rb")")
 _BEFORE_LINK = re.compile(_COMMON + _REST + _LINK + rb")")
 _INSIDE_LINK = re.compile(_COMMON + rb"|(?P<pen>[\d;:]*)m" + _REST + _LINK + rb")")
@@ -49,6 +56,7 @@ _RESET_MODES = (
     b"\x1b[?25h\x1b[0m\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[4l"
     b"\x1b[?1;6;45;1004;2004;2026l\x1b[?7h\x1b>\x1b[0 q\x1b[r\x1b[H\x1b7"
 )
+_LINK_END = b"\x1b]8;;\x1b\\"
 _ORIGIN_MODE: Final = 6
 
 
@@ -68,6 +76,7 @@ class XtermFeed:
         self._vt = vt
         self._history_lines = history_lines
         self._shifted = ShiftedText(vt)
+        self._links = LinkBudget(vt)
         self._fed = b""
 
     def feed(self, data: bytes) -> None:
@@ -111,6 +120,8 @@ class XtermFeed:
     def _feed_quirks(self, data: bytes, write: Callable[[bytes], None]) -> None:
         position = 0
         pattern = self._pattern(data)
+        if pattern is not _WITHOUT_LINKS:
+            write = partial(self._write_counted, write)
         match = pattern.search(data)
         while match is not None:
             if match.start() > position:
@@ -129,10 +140,20 @@ class XtermFeed:
         if position < len(data):
             write(data[position:] if position else data)
 
+    def _write_counted(self, write: Callable[[bytes], None], data: bytes) -> None:
+        self._count_linked(len(data))
+        write(data)
+
+    def _count_linked(self, cells: int) -> None:
+        """Hide the open link if these cells were too many to be linked."""
+        if self.open_link and not self.link_hidden and not self._links.print(cells):
+            self.link_hidden = True
+            self._vt.write(_LINK_END)
+
     def _pattern(self, data: bytes) -> re.Pattern[bytes]:
         if self.open_link:
             return _INSIDE_LINK
-        return _BEFORE_LINK if b"\x1b]8;" in data else _WITHOUT_LINKS
+        return _BEFORE_LINK if LINK_START.search(data) else _WITHOUT_LINKS
 
     def _save(self) -> None:
         # xterm.js counts the saved row from the top of the history.
@@ -228,6 +249,7 @@ class XtermFeed:
         start = max(0, match.start() - LOOK_BACK_BYTES)
         before = self.tail + self._fed[start : match.start()]
         if self.printed(before[-LOOK_BACK_BYTES:]):
+            self._count_linked(int(match["repeat"][:-1] or 1))
             self._vt.write(match[0])
 
     def _zero(self, match: re.Match[bytes]) -> None:
@@ -287,13 +309,22 @@ class XtermFeed:
             elif number in (b"4", b"21", b"24", b"58", b"59"):
                 hidden = False
         if hidden != self.link_hidden:
-            self.link_hidden = hidden
-            self._vt.write(b"\x1b]8;;\x1b\\" if hidden else self.open_link)
+            self._show_link(hidden=hidden)
 
     def _follow_link(self, match: re.Match[bytes]) -> None:
-        self._vt.write(match[0])
-        self.open_link = match[0] if match["uri"] else None
-        self.link_hidden = False
+        if match["cancelled"] is not None:
+            return
+        link = b"\x1b]8;%b;%b\x1b\\" % (match["parameters"], match["uri"])
+        self.open_link = link.translate(None, CONTROLS) if match["uri"] else None
+        self._show_link(hidden=self.open_link is None)
+        self.link_hidden = self.link_hidden and self.open_link is not None
+
+    def _show_link(self, *, hidden: bool) -> None:
+        """Let the library see the open link, or end it there."""
+        uri = b"" if self.open_link is None else self.open_link.split(b";", 2)[2]
+        self.link_hidden = hidden or not self._links.open(uri)
+        # One id for all: else the library keeps a link anew whenever it opens.
+        self._vt.write(_LINK_END if self.link_hidden else b"\x1b]8;id=s;" + uri)
 
     def set_last_tab(self) -> None:
         """Set the default stop in the last column, which the library lacks."""

@@ -74,7 +74,7 @@ def _read_pen(state: ScreenState, text: str) -> None:
     state.pen = parse_pen(text)
     links = _LINK.findall(text)
     if links and links[-1][1]:
-        state.link = links[-1]
+        state.link = ("", links[-1][1])  # the id is ours (`quirks`)
     state.charsets = {match[0]: match[1] for match in _CHARSET.findall(text)}
     shifts = _SHIFT.findall(text)
     if shifts and shifts[-1] != "\x0f":
