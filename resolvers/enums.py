@@ -164,6 +164,7 @@ describe(
     AuditOutcome,
     "How an audited action ended.",
     {
+        AuditOutcome.BEGUN: "It is about to be tried; another entry says how it ended.",
         AuditOutcome.DONE: "It was done.",
         AuditOutcome.REFUSED: "It was refused; nothing happened.",
         AuditOutcome.FAILED: "It was tried and failed.",

@@ -9,6 +9,8 @@ from typing import Protocol
 class AuditOutcome(StrEnum):
     """How an action ended."""
 
+    BEGUN = "BEGUN"
+    """A start is about to be tried; another entry says how it ended."""
     DONE = "DONE"
     REFUSED = "REFUSED"
     FAILED = "FAILED"

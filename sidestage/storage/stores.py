@@ -138,9 +138,12 @@ class SqlTerminalStore:
                 await terminals.list_start_keys(db),
             )
 
-    async def begin(self, terminal: Terminal, key: StartKey | None) -> None:
+    async def begin(
+        self, terminal: Terminal, key: StartKey | None, record: AuditRecord
+    ) -> None:
         """Write the row of a start that is about to be asked of the host."""
         async with self._database.write() as db:
+            await audit.append_entry(db, record, at=self._clock())
             await terminals.add_terminal(db, StoredTerminal(terminal, starting=True))
             if key is not None:
                 await terminals.add_start_key(db, key)

@@ -188,6 +188,18 @@ def row_of(plan: Plan, parts: DeskParts) -> Terminal:
     )
 
 
+def begun_record(plan: Plan) -> AuditRecord:
+    """Return what the audit log says before the host is asked."""
+    return AuditRecord(
+        actor=plan.actor.actor,
+        address=plan.actor.address,
+        action=plan.action,
+        target_id=plan.session_id or plan.start.terminal_id,
+        outcome=AuditOutcome.BEGUN,
+        detail=f"terminal={plan.start.terminal_id}",
+    )
+
+
 def done_record(plan: Plan, terminal: Terminal) -> AuditRecord:
     """Return what the audit log says of a start that succeeded."""
     return AuditRecord(

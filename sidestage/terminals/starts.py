@@ -251,7 +251,7 @@ class Starts:
             name=terminal.name,
             project_id=terminal.project_id,
         )
-        await self._parts.store.begin(terminal, key)
+        await self._parts.store.begin(terminal, key, plans.begun_record(plan))
         self._parts.links.add_terminal(terminal.id, directory=terminal.directory)
         try:
             told = await self._parts.host.create(request)

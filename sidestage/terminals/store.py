@@ -33,8 +33,13 @@ class TerminalStore(Protocol):
     async def load(self) -> tuple[tuple[StoredTerminal, ...], tuple[StartKey, ...]]:
         """Return every row, oldest first, and every key."""
 
-    async def begin(self, terminal: Terminal, key: StartKey | None) -> None:
-        """Write the row of a start that is about to be asked of the host."""
+    async def begin(
+        self, terminal: Terminal, key: StartKey | None, record: AuditRecord
+    ) -> None:
+        """Write the row of a start that is about to be asked of the host.
+
+        *record* says who asks: after a crash nobody else can tell.
+        """
 
     async def save(self, terminal: Terminal, record: AuditRecord | None = None) -> None:
         """Write the row, no longer starting; an unknown one is inserted (adopted)."""

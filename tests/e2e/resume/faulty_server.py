@@ -96,10 +96,12 @@ class FaultyStore:
         self._store = store
         self._faults = faults
 
-    async def begin(self, terminal: Terminal, key: StartKey | None) -> None:
+    async def begin(
+        self, terminal: Terminal, key: StartKey | None, record: AuditRecord
+    ) -> None:
         """Write the row of a start, with the fault before."""
         await self._faults.at("before-stored")
-        await self._store.begin(terminal, key)
+        await self._store.begin(terminal, key, record)
 
     async def save(self, terminal: Terminal, record: AuditRecord | None = None) -> None:
         """Write the row of a start that is done, with the fault after."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sidestage.audit import AuditOutcome, AuditRecord
 from sidestage.errors import HostUnavailable, OutsideResumeBusy
 from sidestage.ids import TerminalId
 from sidestage.storage.database import Database
@@ -26,6 +27,8 @@ from tests.unit.terminals.conftest import (
     make_session,
     until,
 )
+
+BEGUN = AuditRecord("admin", "session.resume", None, AuditOutcome.BEGUN)
 
 
 @asynccontextmanager
@@ -102,7 +105,7 @@ async def test_a_start_the_host_never_got_is_taken_back(tmp_path: Path) -> None:
     async with restarted(tmp_path, FakeHost()) as bench:
         terminal = await resume(bench)
         await bench.store.drop(terminal.id, keys=True)
-        await bench.store.begin(replace(terminal), None)
+        await bench.store.begin(replace(terminal), None, BEGUN)
     async with restarted(tmp_path, FakeHost()) as bench:
         again = await resume(bench)
         rows, _ = await bench.store.load()
@@ -114,7 +117,7 @@ async def test_a_start_the_host_got_is_confirmed(tmp_path: Path) -> None:
     async with restarted(tmp_path, host) as bench:
         terminal = await resume(bench)
         await bench.store.drop(terminal.id, keys=True)
-        await bench.store.begin(terminal, None)
+        await bench.store.begin(terminal, None, BEGUN)
     async with restarted(tmp_path, host) as bench:
         await until(lambda: state_of(bench, terminal) is TerminalState.RUNNING)
         [row], _ = await bench.store.load()
@@ -128,7 +131,7 @@ async def test_a_start_that_only_the_host_saw_end_is_audited(tmp_path: Path) -> 
     async with restarted(tmp_path, host) as bench:
         terminal = await resume(bench)
         await bench.store.drop(terminal.id, keys=True)
-        await bench.store.begin(terminal, None)
+        await bench.store.begin(terminal, None, BEGUN)
     async with restarted(tmp_path, host) as bench:
         await until(lambda: state_of(bench, terminal) is TerminalState.RUNNING)
         entry = await bench.audit.head()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from sidestage.audit import AuditOutcome
 from sidestage.errors import (
     AgentNotFound,
     ConversationTaken,
@@ -124,6 +125,22 @@ async def test_check_1a_a_conversation_of_ours_is_never_called_running(
         await resume(bench, session.id)
     assert caught.value.terminal_id == started.terminal.id
     assert str(caught.value) == "This session is already open in a terminal."
+
+
+async def test_the_audit_log_says_who_asks_before_the_host_is_called(
+    bench: Bench,
+) -> None:
+    """After a crash nothing told who had asked for what the host then started."""
+    session = ended(bench)
+    bench.host.gate.clear()
+    asked = asyncio.create_task(resume(bench, session.id))
+    await until_created(bench)
+    head = await bench.audit.head()
+    assert head is not None
+    assert head.record.outcome is AuditOutcome.BEGUN
+    assert (head.record.actor, head.record.target_id) == ("admin", session.id)
+    bench.host.gate.set()
+    await asked
 
 
 async def test_check_1b_the_second_resume_in_flight_is_busy(bench: Bench) -> None:
