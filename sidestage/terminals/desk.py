@@ -144,8 +144,11 @@ class Terminals(Protocol):
     def spend_ticket(self, terminal_id: TerminalId, secret: str) -> "Admission":
         """Use a ticket up; raises `TicketRefused`."""
 
-    async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str:
-        """Return the last *lines* of the screen; raises `TerminalNotFound`."""
+    async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str | None:
+        """Return the last *lines* of the screen; raises `TerminalNotFound`.
+
+        None if no screen is left of it: its host went away and left no record.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,10 +202,12 @@ class TerminalDesk:
         """Void the tickets of a token that was revoked."""
         self._tickets.drop_token(token_id)
 
-    async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str:
-        """Return the last *lines* of the screen; raises `TerminalNotFound`."""
+    async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str | None:
+        """Return the last *lines* of the screen (see `Terminals.screen_text`)."""
         self._get(terminal_id)
-        return await self._parts.host.screen_text(terminal_id, lines=lines)
+        with suppress(TerminalNotFound):
+            return await self._parts.host.screen_text(terminal_id, lines=lines)
+        return None
 
     def _started(self, terminal: Terminal, actor: Principal) -> Started:
         ticket = self._tickets.issue(terminal.id, TicketMode.CONTROL, actor)

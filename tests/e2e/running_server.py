@@ -229,16 +229,24 @@ class RunningServer:
 
     @contextmanager
     def attach(
-        self, ticket: Json, *, cols: int = 100, rows: int = 40
+        self,
+        ticket: Json,
+        *,
+        cols: int = 100,
+        rows: int = 40,
+        after: int | None = None,
     ) -> Iterator["TerminalClient"]:
-        """Attach to a terminal by *ticket*; a client for the time of the block."""
+        """Attach to a terminal by *ticket*; a client for the time of the block.
+
+        *after* is where another client was cut off.
+        """
         with connect(
             f"{self.url.replace('http', 'ws')}/{ticket['socketPath']}",
             subprotocols=[Subprotocol("sidestage.terminal.v1")],
             max_size=2**24,
         ) as connection:
             client = TerminalClient(connection, cols, rows)
-            client.open(ticket["secret"])
+            client.open(ticket["secret"], after=after)
             yield client
 
     def host_pid(self) -> int | None:
@@ -358,9 +366,12 @@ class TerminalClient:
         """The screen's lines."""
         return "\n".join(line.rstrip() for line in self._screen.display)
 
-    def open(self, secret: str) -> None:
+    def open(self, secret: str, *, after: int | None = None) -> None:
         """Show the ticket."""
-        self.send_message({"type": "attach", "ticket": secret})
+        message: Json = {"type": "attach", "ticket": secret}
+        if after is not None:
+            message["after"] = self.offset = after
+        self.send_message(message)
 
     def send_message(self, message: Json) -> None:
         """Send a control message."""

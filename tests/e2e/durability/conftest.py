@@ -1,7 +1,6 @@
 """A host that is killed and started again, with the gateway and real programs."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,14 +144,3 @@ def bottom_notice(emulator: Engine) -> str:
     [run] = emulator.styled(1)[0]
     assert run.inverse
     return run.text.rstrip()
-
-
-def open_files(pid: int) -> int:
-    """Return how many descriptors a process has open."""
-    return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208  # no paths wanted
-
-
-def resident_bytes(pid: int) -> int:
-    """Return how much memory a process holds."""
-    with Path(f"/proc/{pid}/statm").open() as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
