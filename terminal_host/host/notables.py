@@ -1,6 +1,7 @@
 """Finds in the output what the host acts on itself: titles, bells and questions."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -37,6 +38,8 @@ _NOTABLE = re.compile(
 )
 # Most pieces hold neither a bell nor an OSC: then a fixed beginning is searched for.
 _QUERY = re.compile(rb"\x1b\[(?P<query>[?>=]?+[0-9;]*+(?:[cnq]|\$p))")
+# And most of these hold no sequences but colours, which is seen four times as fast.
+_NOT_COLOUR = re.compile(rb"\x1b(?:\[[0-9;:]*+[^m]|[^\[])")
 _UNFINISHED = re.compile(rb"\x1b(?:\[[?>=]?[0-9;]*\$?|\][^\x07\x18\x1a\x1b]*\x1b?)?\Z")
 _STRING_END = re.compile(rb"[\x07\x18\x1a]|\x1b")
 _TITLE = re.compile(rb"[02];(.*)", re.DOTALL)
@@ -53,11 +56,9 @@ class NotableScanner:
     def scan(self, data: bytes) -> list[Notable]:
         """Return what *data* completes, in order."""
         text, offset = self._held + data, len(self._held)
-        position = self._leave_string(text)
+        last = self._leave_string(text)
         found: list[Notable] = []
-        last = position
-        rich = b"\x07" in text or b"\x1b]" in text
-        for match in (_NOTABLE if rich else _QUERY).finditer(text, position):
+        for match in _find(text, last):
             last = match.end()
             notable = _read(match, last - offset)
             if notable is not None:
@@ -77,15 +78,33 @@ class NotableScanner:
 
     def _hold(self, text: bytes, position: int) -> None:
         self._held = b""
-        if self._in_string or text.find(b"\x1b", position) < 0:
-            return
-        match = _UNFINISHED.search(text, position)
+        match = None if self._in_string else _find_unfinished(text, position)
         if match is None:
             return
         if len(match[0]) <= HELD_LIMIT_BYTES:
             self._held = match[0]
         else:
             self._in_string = match[0].startswith(b"\x1b]")
+
+
+def _find(text: bytes, position: int) -> Iterable[re.Match[bytes]]:
+    if b"\x07" in text or b"\x1b]" in text:
+        return _NOTABLE.finditer(text, position)
+    if _NOT_COLOUR.search(text, position) is None:
+        return ()
+    return _QUERY.finditer(text, position)
+
+
+def _find_unfinished(text: bytes, position: int) -> re.Match[bytes] | None:
+    last = text.rfind(b"\x1b", position)
+    if last < 0:
+        return None
+    if last == len(text) - 1:
+        # It may begin the end of the string before it.
+        before = text.rfind(b"\x1b", position, last)
+        if before >= 0 and (match := _UNFINISHED.match(text, before)):
+            return match
+    return _UNFINISHED.match(text, last)
 
 
 def _read(match: re.Match[bytes], end: int) -> Notable | None:
