@@ -17,10 +17,10 @@ LOST_NOTICE: Final = (
 )
 _ALTERNATE: Final = 1049
 
-# What could redirect the notice (margins, origin, insert, charset, link, a frame held
-# back), what sends the keyboard's or mouse's doings, and what looks alive (cursor).
+# What would hold back, restyle, link or translate the notice, or keep it from being
+# scrolled to; what sends the keyboard's or mouse's doings; what looks alive (cursor).
 _SETTLE: Final = (
-    b"\x1b[?2026l\x1b[0m\x1b]8;;\x1b\\\x1b(B\x0f\x1b[4l\x1b[20l\x1b[?6l\x1b[r\x1b[?7l"
+    b"\x1b[?2026l\x1b[0m\x1b]8;;\x1b\\\x1b(B\x0f\x1b[r"
     b"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l"
     b"\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2031l\x1b[?1l\x1b>\x1b[?25l"
 )

@@ -79,7 +79,6 @@ class Recorder:
 
         A deletion that fails is logged and tried again.
         """
-        self._changed.pop(terminal_id, None)
         await self._remove(terminal_id)
         if self._unwanted:
             self._write_soon()

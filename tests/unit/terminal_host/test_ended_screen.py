@@ -135,6 +135,20 @@ def test_no_state_of_the_program_spoils_the_notice(state: bytes) -> None:
     )
 
 
+def test_the_notice_is_no_part_of_a_link() -> None:
+    client = shown(b"\x1b]8;;https://example.org\x1b\\link")
+    assert client.replay().count(b"https://example.org") == 1
+
+
+def test_a_scroll_region_does_not_keep_the_last_line_from_being_seen() -> None:
+    lines = b"".join(b"\x1b[%d;1Hrow %d" % (n, n) for n in range(1, 25))
+    for state in (b"\x1b[3;5r", b"\x1b[3;5r\x1b[?6h", b"\x1b[4h", b"\x1b[20h"):
+        client = shown(lines + state)
+        rows = ["".join(run.text for run in line) for line in client.styled(24)]
+        assert rows[:23] == [f"row {n}" for n in range(2, 25)]
+        assert bottom(client) == LOST_NOTICE
+
+
 @pytest.mark.parametrize("size", [(40, 10), (120, 50), (81, 24), (20, 3), (5, 2)])
 def test_the_screen_is_reflowed_to_the_client(size: tuple[int, int]) -> None:
     """durability 2: and a narrow client's notice takes the rows that it needs."""

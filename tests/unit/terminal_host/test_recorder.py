@@ -69,7 +69,7 @@ class Store(RecordStore):
 
     def __init__(self, folder: Path, limits: RecordLimits | None = None) -> None:
         super().__init__(folder, limits)
-        self.failing = False
+        self.failing: set[str] = set()
         self.done: list[tuple[str, TerminalId]] = []
         self._happened = threading.Condition()
 
@@ -99,7 +99,7 @@ class Store(RecordStore):
     def _note(self, what: str, terminal_id: TerminalId, act: Callable[[], T]) -> T:
         done = what
         try:
-            if self.failing:
+            if what in self.failing:
                 done = f"{what} failed"
                 raise OSError(errno.ENOSPC, "No space left on device")
             return act()
@@ -177,14 +177,14 @@ async def test_a_failed_write_is_logged_once_and_done_once_that_works(
 ) -> None:
     """durability 6: the idle terminal never says a word again."""
     caplog.set_level(logging.INFO)
-    store.failing = True
+    store.failing = {"save", "remove"}
     recorder.changed(Terminal())
     await store.until("save failed", "save failed", "save failed")
     assert saved(store) is None
     errors = [r for r in caplog.records if r.levelno >= logging.ERROR]
     assert len(errors) == 1
     assert "No space left" in errors[0].getMessage()
-    store.failing = False
+    store.failing = set()
     await store.until("save")
     assert saved(store) == b"one"
     recorder.changed(Terminal(screen=b"two"))
@@ -228,10 +228,10 @@ async def test_a_deletion_that_fails_is_done_later(
     """durability 8."""
     recorder.changed(Terminal())
     await store.until("save")
-    store.failing = True
+    store.failing = {"save", "remove"}
     await recorder.remove(A)
     assert saved(store) == b"one"
-    store.failing = False
+    store.failing = set()
     await store.until("save", "remove failed", "remove")
     assert saved(store) is None
 
@@ -239,14 +239,16 @@ async def test_a_deletion_that_fails_is_done_later(
 async def test_an_id_used_again_is_not_deleted_by_an_older_failed_deletion(
     store: Store, recorder: Recorder
 ) -> None:
-    store.failing = True
+    store.failing = {"remove"}
     await recorder.remove(A)
     recorder.changed(Terminal(screen=b"new"))
-    await store.until("remove failed", "save failed")
-    store.failing = False
-    await store.until("save")
+    await store.until("remove failed", "save")
+    store.failing = set()
+    recorder.changed(Terminal(screen=b"newer"))
+    await store.until("save", "save")
     await recorder.close()
-    assert saved(store) == b"new"
+    assert ("remove", A) not in store.done
+    assert saved(store) == b"newer"
 
 
 async def test_closing_writes_what_has_changed_and_nothing_later(store: Store) -> None:
