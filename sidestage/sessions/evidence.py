@@ -134,12 +134,13 @@ def _put(evidence: Evidence, run: Run) -> Evidence:
 
 
 def judge(
-    evidence: Evidence, *, bystander: Sighting | None, looked_at: datetime
+    evidence: Evidence, *, bystander: StateEvidence | None, looked_at: datetime
 ) -> Verdict:
     """Return the state the evidence supports.
 
-    *bystander* is an agent process without a registry entry that stands in the
-    session's folder: it may be on this conversation, so ENDED cannot be claimed.
+    *bystander* tells of an agent process without a registry entry that stands in the
+    session's folder, or of a terminal of ours that started one on the conversation: it
+    may be on it, so ENDED cannot be claimed.
     *looked_at* is when the absence of any process was first established.
     """
     live = evidence.live()
@@ -147,7 +148,7 @@ def judge(
         return _judge_live(live)
     unknown = _newest(evidence.runs.values(), Liveness.UNKNOWN)
     if unknown is not None:
-        return _unknown(unknown.sighting)
+        return _unknown(_evidence_of(unknown.sighting))
     if bystander is not None:
         return _unknown(bystander)
     gone = _newest(evidence.runs.values(), Liveness.GONE, Liveness.LEFT)
@@ -165,7 +166,7 @@ def _judge_live(live: tuple[Run, ...]) -> Verdict:
     conflict = _conflict(live)
     if not told:
         sighting = live[-1].sighting
-        return replace(_unknown(sighting), conflict=conflict)
+        return replace(_unknown(_evidence_of(sighting)), conflict=conflict)
     activity = max(told, key=lambda activity: activity.at)
     return Verdict(
         activity.state,
@@ -183,12 +184,12 @@ def _conflict(live: tuple[Run, ...]) -> SessionConflict | None:
     return SessionConflict(second.started_at or second.sighting.at, CONFLICT_MESSAGE)
 
 
-def _unknown(sighting: Sighting) -> Verdict:
-    return Verdict(
-        SessionState.UNKNOWN,
-        sighting.at,
-        StateEvidence(sighting.source, sighting.at),
-    )
+def _evidence_of(sighting: Sighting) -> StateEvidence:
+    return StateEvidence(sighting.source, sighting.at)
+
+
+def _unknown(evidence: StateEvidence) -> Verdict:
+    return Verdict(SessionState.UNKNOWN, evidence.observed_at, evidence)
 
 
 def _newest(runs: Iterable[Run], *liveness: Liveness) -> Run | None:

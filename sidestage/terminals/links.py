@@ -8,11 +8,18 @@ from sidestage.ids import ConversationId, SessionId, TerminalId
 class SessionLinks(Protocol):
     """Ties the sessions that run inside our terminals to them."""
 
-    def add_terminal(self, terminal_id: TerminalId, *, directory: str) -> None:
+    def add_terminal(
+        self,
+        terminal_id: TerminalId,
+        *,
+        directory: str,
+        session_id: SessionId | None,
+    ) -> None:
         """Watch the terminal's private registry folder from now on.
 
         What registers there can be a session of that terminal only, which started in
-        *directory*.
+        *directory*. Until something does, *session_id* is taken to run in it: a dialog
+        of the agent may hold it for long.
         """
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:

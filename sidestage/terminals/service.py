@@ -334,7 +334,11 @@ class TerminalDesk:
 
     def _link(self, terminal: Terminal) -> None:
         if terminal.state is TerminalState.RUNNING:
-            self._parts.links.add_terminal(terminal.id, directory=terminal.directory)
+            self._parts.links.add_terminal(
+                terminal.id,
+                directory=terminal.directory,
+                session_id=terminal.session_id,
+            )
 
     async def _follow_sessions(self) -> None:
         feed = self._parts.sessions.feed

@@ -252,7 +252,11 @@ class Starts:
             project_id=terminal.project_id,
         )
         await self._parts.store.begin(terminal, key, plans.begun_record(plan))
-        self._parts.links.add_terminal(terminal.id, directory=terminal.directory)
+        self._parts.links.add_terminal(
+            terminal.id,
+            directory=terminal.directory,
+            session_id=terminal.session_id,
+        )
         try:
             told = await self._parts.host.create(request)
         except HostUnavailable:

@@ -143,7 +143,13 @@ class FakeLinks:
     foreign: bool = False
     asked: list[tuple[str, str]] = field(default_factory=list)
 
-    def add_terminal(self, terminal_id: TerminalId, *, directory: str) -> None:
+    def add_terminal(
+        self,
+        terminal_id: TerminalId,
+        *,
+        directory: str,
+        session_id: SessionId | None,
+    ) -> None:
         self.linked.add(terminal_id)
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:

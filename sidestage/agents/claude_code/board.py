@@ -173,16 +173,26 @@ class SessionBoard:
                 if change is not None:
                     yield change
 
-    def add_terminal(self, terminal_id: TerminalId, folder: RegistryFolder) -> None:
-        """Read a terminal's private registry folder too."""
+    def add_terminal(
+        self,
+        terminal_id: TerminalId,
+        folder: RegistryFolder,
+        session_id: SessionId | None = None,
+    ) -> None:
+        """Read a terminal's private registry folder too.
+
+        *session_id* is what its agent was started on; a dialog may hold the agent for
+        long before it registers itself.
+        """
         self._private[terminal_id] = folder
-        self._recompute(self._joiner.set_terminal(terminal_id, runs=True))
+        conversation = self._conversations.get(session_id) if session_id else None
+        self._recompute(self._joiner.add_terminal(terminal_id, conversation))
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:
         """Forget a terminal's private registry folder and what it said."""
         folder = self._private.pop(terminal_id, None)
         self.terminals.remove(terminal_id)
-        self._recompute(self._joiner.set_terminal(terminal_id, runs=False))
+        self._recompute(self._joiner.remove_terminal(terminal_id))
         now = datetime.now(UTC)
         self._apply(
             Look(
@@ -341,6 +351,7 @@ class SessionBoard:
         if terminal is None:
             return
         terminal_id, own = terminal
+        self._recompute(self._joiner.found_agent(terminal_id))
         self.terminals.upsert(
             TerminalSighting(
                 terminal_id,

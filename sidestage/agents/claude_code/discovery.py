@@ -19,7 +19,7 @@ from sidestage.agents.claude_code.scanning import (
 from sidestage.agents.claude_code.transcripts import ClaudeTranscripts
 from sidestage.agents.processes import LinuxProcesses, ProcessTable
 from sidestage.agents.watching import FolderWatch, Notifier, open_notifier
-from sidestage.ids import HostId, TerminalId
+from sidestage.ids import HostId, SessionId, TerminalId
 from sidestage.projects.model import Projects
 from sidestage.sessions.index import NoTranscriptStore, TranscriptStore
 
@@ -51,14 +51,18 @@ class Discovery:
         *,
         config_dir: Path | None = None,
         directory: str | None = None,
+        session_id: SessionId | None = None,
     ) -> None:
         """Read the private registry *folder* of a terminal that starts in *directory*.
 
-        An entry there speaks only for the terminal's own session.
+        An entry there speaks only for the terminal's own session. *session_id* is what
+        the terminal's agent was started on.
         """
         home = config_dir or self.config_dirs[0]
         self.sessions.add_terminal(
-            terminal_id, RegistryFolder(folder, home, terminal_id, directory)
+            terminal_id,
+            RegistryFolder(folder, home, terminal_id, directory),
+            session_id,
         )
         self.watch.refresh()
 

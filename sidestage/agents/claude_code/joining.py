@@ -27,7 +27,12 @@ from sidestage.ids import (
 )
 from sidestage.projects.model import Projects
 from sidestage.sessions.evidence import Liveness, Sighting, judge
-from sidestage.sessions.model import Process, Session
+from sidestage.sessions.model import (
+    EvidenceSource,
+    Process,
+    Session,
+    StateEvidence,
+)
 
 AGENT_NAME: Final = "claude-code"
 """How row ids name the CLI; changing it would change every id."""
@@ -55,6 +60,10 @@ class Joiner:
     """Conversations by the one they were forked from."""
     terminals: set[TerminalId] = field(default_factory=set)
     """The terminals of ours that run."""
+    _expected: dict[TerminalId, tuple[ConversationId, StateEvidence]] = field(
+        default_factory=dict
+    )
+    """What a terminal was started on, until its agent registers itself."""
     _said: dict[Process, TerminalId] = field(default_factory=dict)
     """Which terminal a process says it runs in, by its environment."""
     _last_claims: OrderedDict[ConversationId, Claim] = field(
@@ -113,7 +122,8 @@ class Joiner:
             agent.process: (agent, _first_sighting(agent, before, now))
             for agent in self.list_unregistered(agents)
             if agent.age_seconds >= REGISTRY_PATIENCE_SECONDS
-            and agent.terminal_id is None
+            # Ours say themselves what they are on; another server's do not, here.
+            and agent.terminal_id not in self.terminals
         }
         places = {_whereabouts(agent): agent for agent, _ in before.values()}
         for agent, _ in self._bystanders.values():
@@ -133,14 +143,30 @@ class Joiner:
         live = self.live.live_runs()
         return {live[process] for process in moved if process in live}
 
-    def set_terminal(
-        self, terminal_id: TerminalId, *, runs: bool
+    def add_terminal(
+        self, terminal_id: TerminalId, conversation: ConversationId | None
     ) -> set[ConversationId]:
-        """Note that a terminal of ours runs, or no longer; return what this changes."""
-        if runs:
-            self.terminals.add(terminal_id)
-        else:
-            self.terminals.discard(terminal_id)
+        """Note a terminal of ours, started on *conversation*; return what changes."""
+        self.terminals.add(terminal_id)
+        changed = self._inside(terminal_id)
+        if conversation is not None:
+            now = datetime.now(UTC)
+            evidence = StateEvidence(EvidenceSource.TERMINAL, now)
+            self._expected[terminal_id] = (conversation, evidence)
+            changed.add(conversation)
+        return changed
+
+    def remove_terminal(self, terminal_id: TerminalId) -> set[ConversationId]:
+        """Note that a terminal no longer runs; return what this changes."""
+        self.terminals.discard(terminal_id)
+        return self._inside(terminal_id) | self.found_agent(terminal_id)
+
+    def found_agent(self, terminal_id: TerminalId) -> set[ConversationId]:
+        """Note that a terminal's agent speaks for itself; return what this changes."""
+        expected = self._expected.pop(terminal_id, None)
+        return set() if expected is None else {expected[0]}
+
+    def _inside(self, terminal_id: TerminalId) -> set[ConversationId]:
         live = self.live.live_runs()
         inside = (run for run, said in self._said.items() if said == terminal_id)
         return {live[run] for run in inside if run in live}
@@ -162,6 +188,12 @@ class Joiner:
             terminal_id = self._terminal_behind(claim)
             if terminal_id is not None and claim.entry.process in live:
                 return terminal_id, claim.entry.process
+        return None
+
+    def _expected_in(self, conversation: ConversationId) -> TerminalId | None:
+        for terminal_id, (expected, _) in self._expected.items():
+            if expected == conversation:
+                return terminal_id
         return None
 
     def _terminal_behind(self, claim: Claim) -> TerminalId | None:
@@ -225,7 +257,9 @@ class Joiner:
             session_id=id_,
             host_id=self.host_id,
             project_id=project.id if project else None,
-            terminal_id=terminal[0] if terminal else None,
+            terminal_id=terminal[0]
+            if terminal
+            else self._expected_in(known.conversation_id),
             continued_from_id=self._continued_from(known),
             handed_off_at=self.handed_off.get(id_),
         )
@@ -251,12 +285,16 @@ class Joiner:
 
     def _find_bystander(
         self, conversation: ConversationId, directory: Folder | None
-    ) -> Sighting | None:
+    ) -> StateEvidence | None:
+        terminal_id = self._expected_in(conversation)
+        if terminal_id is not None:
+            return self._expected[terminal_id][1]
         for agent, sighting in self._bystanders.values():
-            if directory is not None and agent.directory == directory.real_path:
-                return sighting
-            if names_conversation(agent, conversation):
-                return sighting
+            stands_there = (
+                directory is not None and agent.directory == directory.real_path
+            )
+            if stands_there or names_conversation(agent, conversation):
+                return StateEvidence(sighting.source, sighting.at)
         return None
 
     def _list_near(self, agents: Iterable[AgentProcess]) -> set[ConversationId]:

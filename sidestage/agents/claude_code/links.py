@@ -21,13 +21,20 @@ class ClaudeLinks:
         self._discovery = discovery
         self._files = files
 
-    def add_terminal(self, terminal_id: TerminalId, *, directory: str) -> None:
+    def add_terminal(
+        self,
+        terminal_id: TerminalId,
+        *,
+        directory: str,
+        session_id: SessionId | None,
+    ) -> None:
         """Watch the terminal's private registry folder from now on."""
         self._discovery.add_terminal(
             terminal_id,
             self._files.registry_of(terminal_id),
             config_dir=self._files.config_dir_of(terminal_id),
             directory=directory,
+            session_id=session_id,
         )
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:

@@ -15,6 +15,7 @@ from sidestage.sessions.model import (
     EvidenceSource,
     Process,
     SessionState,
+    StateEvidence,
 )
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -142,7 +143,7 @@ def test_two_live_processes_are_a_conflict_since_the_second_came() -> None:
 
 
 def test_an_agent_without_a_registry_in_the_folder_makes_ended_unknown() -> None:
-    bystander = saw(UNKNOWN, 3, TWO)
+    bystander = StateEvidence(EvidenceSource.PROCESS, NOON)
     verdict = judge(Evidence(), bystander=bystander, looked_at=NOON)
     assert verdict.state is SessionState.UNKNOWN
     live = evidence(saw(ALIVE, 0), does(IDLE, 1))

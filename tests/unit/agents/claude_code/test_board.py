@@ -386,6 +386,56 @@ async def test_a_terminals_private_registry_links_its_session(tmp_path: Path) ->
         assert opened.sessions.terminals.values() == ()
 
 
+async def test_a_dialog_before_the_registry_does_not_make_a_session_of_ours_ended(
+    tmp_path: Path,
+) -> None:
+    """A session we had resumed was shown as ended, and resumable, while its agent asked
+    whether to trust the folder: it registers only behind that dialog."""
+    home, private = tmp_path / "home", tmp_path / "private"
+    write_transcript(home, hello())
+    terminal = TerminalId("terminal:1")
+    table = FakeProcesses({7: "70"})
+    async with discovery(home, table=table) as opened:
+        assert row(opened).state is SessionState.ENDED
+        opened.add_terminal(
+            terminal, private / "sessions", directory=FOLDER, session_id=row_id()
+        )
+        asking = row(opened)
+        assert (asking.state, asking.terminal_id) == (SessionState.UNKNOWN, terminal)
+        assert asking.state_evidence is not None
+        assert asking.state_evidence.source is EvidenceSource.TERMINAL
+        write_registry(private, registry(7, "70", DOMAIN, status="idle"))
+        await wait_for_row(opened.sessions.feed, row_id(), in_state(IDLE))
+        # `/clear` moved the agent on: what it was started on is not its any more.
+        cleared = registry(7, "70", DOMAIN, conversation=OTHER, status="idle")
+        write_registry(private, cleared)
+        ended = in_state(SessionState.ENDED)
+        left = await wait_for_row(opened.sessions.feed, row_id(), ended)
+        assert left.terminal_id is None
+        opened.remove_terminal(terminal)
+        opened.add_terminal(
+            terminal, private / "sessions", directory=FOLDER, session_id=row_id()
+        )
+        opened.remove_terminal(terminal)
+        assert row(opened).state is SessionState.ENDED
+
+
+async def test_an_agent_in_another_servers_terminal_is_not_overlooked(
+    tmp_path: Path,
+) -> None:
+    """A second server showed the sessions in the first one's terminals as ended."""
+    home = tmp_path / "home"
+    write_transcript(home, hello())
+    theirs = agent(7, FOLDER, terminal_id="terminal:of-another-server")
+    async with discovery(home, table=FakeProcesses({7: "70"}, [theirs])) as opened:
+        assert row(opened).state is SessionState.UNKNOWN
+        opened.add_terminal(
+            TerminalId("terminal:of-another-server"), tmp_path, directory=FOLDER
+        )
+        await opened.sessions.look_for_agents()
+        assert row(opened).state is SessionState.ENDED
+
+
 async def test_a_terminal_without_a_sandbox_is_linked_by_its_environment(
     tmp_path: Path,
 ) -> None:

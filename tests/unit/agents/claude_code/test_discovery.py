@@ -314,6 +314,8 @@ async def test_only_an_agent_nobody_accounts_for_makes_a_folder_unknown(
     write_registry(tmp_path, registry(8, "80", DOMAIN, conversation=OTHER))
     table = FakeProcesses({8: "80"})
     async with discovery(tmp_path, table=table, notifier=silent) as opened:
+        ours = TerminalId("terminal:1")
+        opened.add_terminal(ours, tmp_path / "private", directory=FOLDER)
         for accounted_for in (
             agent(7, FOLDER, age_seconds=1),  # just starting
             agent(7, FOLDER, terminal_id="terminal:1"),
