@@ -19,6 +19,33 @@ _CHANGED: Final = (
 )
 
 
+MASKED_FOLDERS: Final = (
+    "/sys",
+    "/run",
+    "/tmp",  # noqa: S108 - hidden, not used
+    "/var/tmp",  # noqa: S108 - hidden, not used
+    "/home",
+    "/root",
+    "/mnt",
+    "/media",
+)
+"""What every sandbox hides besides the home: a read-only bind leaves every socket
+connectable, and these are where they lie. A project in one is fine, the whole is not."""
+_SYSTEM_FOLDERS: Final = (
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/proc",
+    "/sbin",
+    "/usr",
+    "/var",
+)
+_WHOLE_FOLDERS: Final = tuple(map(Path, (*MASKED_FOLDERS, *_SYSTEM_FOLDERS)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """The folders no project may contain or lie in; all real paths."""
@@ -45,6 +72,10 @@ class Bounds:
             raise ProjectTooWide("The whole file system is no project.")
         if self.home.is_relative_to(path):
             raise ProjectTooWide("The home folder, or one above it, is no project.")
+        if any(folder.is_relative_to(path) for folder in _WHOLE_FOLDERS):
+            raise ProjectTooWide(
+                "A folder of the system is no project; one in it may be."
+            )
         if _touches(path, self.state_dir):
             raise ProjectTooWide(
                 "A project may neither contain Sidestage's state folder nor lie in it."

@@ -12,20 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from sidestage.projects.bounds import MASKED_FOLDERS
 from sidestage.terminals.environment import render_git_config
 
-MASKED_FOLDERS: Final = (
-    "/sys",
-    "/run",
-    "/tmp",  # noqa: S108 - hidden, not used
-    "/var/tmp",  # noqa: S108 - hidden, not used
-    "/home",
-    "/root",
-    "/mnt",
-    "/media",
-)
-"""What every sandbox hides besides the home: a read-only bind leaves every socket
-connectable, and these are where they lie."""
 AGENT_PROGRAMS: Final = ("claude", "codex")
 COMPANIONS: Final = ("node", "npm", "npx", "git", "python3", "uv", "rg")
 """Programs agents call or are written for, besides themselves."""

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from sidestage.errors import SandboxUnavailable
+from sidestage.projects.bounds import MASKED_FOLDERS
 from sidestage.terminals.environment import (
     GIT_CONFIG_INSIDE,
     HOOK_FOLDER_INSIDE,
     HOOK_PROGRAM_INSIDE,
 )
 from sidestage.terminals.model import AgentFiles, SandboxProfile
-from sidestage.terminals.programs import MASKED_FOLDERS
 from terminal_host.host.sandbox_project import ProjectMount
 
 _NAMESPACES: Final = (

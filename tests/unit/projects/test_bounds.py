@@ -36,6 +36,13 @@ BOUNDS = Bounds(
         "/home/ada/.ssh",
         "/home/ada/.config/nvim",
         "/home/ada/.local",
+        # Whole folders of the system were taken, `/tmp` with its sockets among them.
+        "/tmp",
+        "/var",
+        "/usr",
+        "/etc",
+        "/proc",
+        "/run",
     ],
 )
 def test_a_folder_that_holds_or_lies_in_private_ones_is_too_wide(path: str) -> None:
@@ -54,6 +61,8 @@ def test_a_folder_that_holds_or_lies_in_private_ones_is_too_wide(path: str) -> N
         "/srv/accounts/claude2",
         "/opt/project",
         "/tmp/x",
+        "/var/www/site",
+        "/usr/src/linux",
     ],
 )
 def test_other_folders_may_be_projects_even_with_a_like_name(path: str) -> None:
