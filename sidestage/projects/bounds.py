@@ -30,7 +30,7 @@ MASKED_FOLDERS: Final = (
     "/media",
 )
 """What every sandbox hides besides the home: a read-only bind leaves every socket
-connectable, and these are where they lie. A project in one is fine, the whole is not."""
+connectable, and these are where they lie. A folder in one may be a project."""
 _SYSTEM_FOLDERS: Final = (
     "/bin",
     "/boot",
