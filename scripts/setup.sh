@@ -41,23 +41,53 @@ require_python() {
     fail "$PYTHON_NEEDED is needed. On Debian: sudo apt-get install python3 python3-venv"
 }
 
+# Runs a command whose complaints are worth showing only if it fails by itself: Python
+# answers Ctrl-C with pages of them.
+quietly() {
+    complaints=$("$@" 2>&1 >/dev/null) && return 0
+    printf '%s\n' "$complaints" >&2
+    return 1
+}
+
+stop_setup() { say "stopped before everything was set up. The next start goes on."; exit 130; }
+
+# Tells whether .venv is one that can be worked on: of this checkout, not of the folder
+# it was moved or copied from (its programs name that one), and with a pip or a uv. A
+# start that was stopped leaves one with neither.
+venv_is_whole() {
+    "$venv/bin/python" -c '' 2>/dev/null || return 1
+    if [ -f "$made_for" ] && [ "$(cat "$made_for")" != "$root" ]; then return 1; fi
+    "$venv/bin/uv" --version >/dev/null 2>&1 ||
+        "$venv/bin/python" -m pip --version >/dev/null 2>&1
+}
+
+make_venv() {
+    require_python
+    say "making the environment .venv with $python"
+    rm -rf "$venv"
+    quietly "$python" -m venv "$venv" ||
+        fail "$python cannot make an environment in $venv."
+    printf '%s' "$root" >"$made_for"
+}
+
 # Makes .venv as the lock file says. $@: further options of `uv sync`.
 setup_python() {
-    require_python
     venv=$root/.venv
     stamp=$venv/.sidestage-setup
-    wanted="$python $UV_VERSION $* $(cat "$root/uv.lock" "$root/pyproject.toml" | cksum)"
-    if [ -x "$venv/bin/python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]
-    then
-        return 0
-    fi
-    if ! "$venv/bin/python" -c '' 2>/dev/null; then
-        say "making the environment .venv with $python"
-        rm -rf "$venv"
-        "$python" -m venv "$venv" || fail "$python cannot make an environment in $venv."
+    made_for=$venv/.sidestage-checkout
+    # Not the Python's path: while .venv works, another PATH is no reason to install.
+    wanted="$root $UV_VERSION $* $(cat "$root/uv.lock" "$root/pyproject.toml" | cksum)"
+    trap stop_setup INT
+    if venv_is_whole; then
+        if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
+            trap - INT
+            return 0
+        fi
+    else
+        make_venv
     fi
     if ! "$venv/bin/uv" --version 2>/dev/null | grep -q " $UV_VERSION"; then
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+        quietly "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
             "uv==$UV_VERSION" || fail "pip could not install uv. Is the network there?"
     fi
     say "installing Sidestage and its libraries into .venv (a minute the first time)"
@@ -65,4 +95,5 @@ setup_python() {
         --python "$venv/bin/python" --project "$root" "$@" ||
         fail "uv could not install the libraries. Its own message stands above."
     printf '%s' "$wanted" >"$stamp"
+    trap - INT
 }
