@@ -5,36 +5,12 @@ screen in a fresh emulator of the same size, so that a client which comes late, 
 record that outlives the host, shows what was there.
 """
 
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from sidestage.terminals.screens import StyledLine
 
 SCROLLBACK_LINES: Final = 1000
 """As many lines of history as xterm.js keeps by default."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StyledRun:
-    """Neighbouring cells of one line that are drawn alike."""
-
-    text: str
-    foreground: str | None = None
-    """`#rrggbb`, an index of the 256-colour palette as a number, or the default."""
-    background: str | None = None
-    bold: bool = False
-    italic: bool = False
-    underline: bool = False
-    inverse: bool = False
-
-    @property
-    def blank(self) -> bool:
-        """Tell whether nothing of it is seen."""
-        return not (
-            self.text.strip() or self.background or self.underline or self.inverse
-        )
-
-
-StyledLine = tuple[StyledRun, ...]
-"""One row of cells; blank cells at its end are left out."""
 
 
 class Screen(Protocol):

@@ -11,6 +11,7 @@ from sidestage.feeds import Feed
 from sidestage.ids import ProjectId, TemplateId, TerminalId
 from sidestage.sessions.model import AgentKind, Session
 from sidestage.terminals.model import Terminal
+from sidestage.terminals.screens import ScreenMatches, StyledLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,22 @@ class Terminals(Protocol):
         """Return the last *lines* of the screen; raises `TerminalNotFound`.
 
         None if no screen is left of it: its host went away and left no record.
+        """
+
+    async def screen_lines(
+        self, terminal_id: TerminalId, *, lines: int
+    ) -> tuple[StyledLine, ...] | None:
+        """Return the last *lines* rows of history and screen, as runs.
+
+        None as for `screen_text`; raises `TerminalNotFound`.
+        """
+
+    async def search_screen(
+        self, terminal_id: TerminalId, *, text: str, limit: int
+    ) -> ScreenMatches | None:
+        """Return where *text* stands on the screen and in its history.
+
+        None as for `screen_text`; raises `TerminalNotFound`.
         """
 
 

@@ -15,6 +15,7 @@ from sidestage.ids import (
     TemplateId,
     TerminalId,
 )
+from sidestage.terminals.screens import ScreenMatches, StyledLine
 
 SIDE_LIMIT_CELLS = 500
 """Neither side of a terminal may be longer (acceptance of resume, check 0b)."""
@@ -219,6 +220,16 @@ class TerminalHost(Protocol):
 
     async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
+
+    async def screen_lines(
+        self, terminal_id: TerminalId, *, lines: int
+    ) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen, as runs."""
+
+    async def search(
+        self, terminal_id: TerminalId, *, text: str, limit: int
+    ) -> ScreenMatches:
+        """Return where *text* stands on the screen and in its history."""
 
     def watch(self) -> AsyncIterator[HostEvent]:
         """Yield what changes: first CONNECTED with the whole list; until closed."""

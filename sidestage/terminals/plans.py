@@ -37,8 +37,9 @@ from sidestage.terminals.model import (
 )
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.templates import TEMPLATE_OF_AGENT
-from sidestage.text import shorten
+from sidestage.text import clean_text, shorten
 
+NAME_LIMIT_CHARACTERS: Final = 120
 RESUMED_SUFFIX: Final = " (resumed)"
 RESUMED_NAME_LIMIT_CHARACTERS: Final = 100
 _NOT_YET: Final = SandboxReport(
@@ -78,6 +79,14 @@ def checked_size(cols: int, rows: int) -> Size:
     if not (1 <= cols <= SIDE_LIMIT_CELLS and 1 <= rows <= SIDE_LIMIT_CELLS):
         raise InvalidInput(resume_rules.BAD_SIZE)
     return Size(cols, rows)
+
+
+def checked_name(name: str) -> str:
+    """Return the name cleaned, or raise `InvalidInput`."""
+    cleaned = clean_text(name, multiline=False)
+    if not 1 <= len(cleaned) <= NAME_LIMIT_CHARACTERS:
+        raise InvalidInput(f"A name has 1 to {NAME_LIMIT_CHARACTERS} characters.")
+    return cleaned
 
 
 def check_session_id(session_id: str) -> None:
@@ -209,6 +218,17 @@ def done_record(plan: Plan, terminal: Terminal) -> AuditRecord:
         target_id=plan.session_id or terminal.id,
         outcome=AuditOutcome.DONE,
         detail=f"terminal={terminal.id} sandbox={terminal.sandbox.kind}",
+    )
+
+
+def change_record(verb: str, terminal: Terminal, actor: Principal) -> AuditRecord:
+    """Return what the audit log says of a change that *actor* made."""
+    return AuditRecord(
+        actor=actor.actor,
+        address=actor.address,
+        action=f"terminal.{verb}",
+        target_id=terminal.id,
+        outcome=AuditOutcome.DONE,
     )
 
 

@@ -6,17 +6,17 @@ stands in `starts.py`.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
-from sidestage.audit import AuditOutcome, AuditRecord
+from sidestage.audit import AuditRecord
 from sidestage.devices.model import Principal, Scope
 from sidestage.errors import (
     HostUnavailable,
-    InvalidInput,
     PermissionDenied,
     SidestageError,
     TerminalNotFound,
@@ -42,20 +42,21 @@ from sidestage.terminals.model import (
     TerminalState,
 )
 from sidestage.terminals.parts import DeskParts
-from sidestage.terminals.plans import checked_size
+from sidestage.terminals.plans import checked_name, checked_size
+from sidestage.terminals.screens import ScreenMatches, StyledLine
 from sidestage.terminals.start_keys import StartKeys
 from sidestage.terminals.starts import Starts
 from sidestage.terminals.store import StoredTerminal
 from sidestage.terminals.tickets import TicketBox
-from sidestage.text import clean_text
 
-NAME_LIMIT_CHARACTERS: Final = 120
 KEYS_FORGOTTEN_EVERY: Final = timedelta(hours=1)
 ASK_AGAIN_SECONDS: Final = 5.0
 """Between two questions to the host about starts that it did not answer in time."""
 FIRST_LIST_PATIENCE_SECONDS: Final = 10.0
 """How long a start waits for the host's first list before it gives up."""
 
+_RUNNING: Final = TerminalState.RUNNING
+Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)
 
 
@@ -120,7 +121,7 @@ class TerminalDesk:
         terminal = await self._starts.start(
             project_id=project_id,
             template_id=template,
-            name=None if name is None else _checked_name(name),
+            name=None if name is None else checked_name(name),
             size=checked_size(cols, rows),
             idempotency_key=idempotency_key,
             actor=actor,
@@ -149,8 +150,9 @@ class TerminalDesk:
         self, terminal_id: TerminalId, *, name: str, actor: Principal
     ) -> Terminal:
         """Give the terminal a name; raises `TerminalNotFound`, `InvalidInput`."""
-        terminal = replace(self._get(terminal_id), name=_checked_name(name))
-        await self._parts.store.save(terminal, _record("rename", terminal, actor))
+        terminal = replace(self._get(terminal_id), name=checked_name(name))
+        record = plans.change_record("rename", terminal, actor)
+        await self._parts.store.save(terminal, record)
         # The row may have changed while it was written: only the name is ours.
         now = replace(self._get(terminal_id), name=terminal.name)
         self.feed.upsert(now)
@@ -163,7 +165,7 @@ class TerminalDesk:
         del actor
         size = checked_size(cols, rows)
         terminal = self._get(terminal_id)
-        if terminal.state is not TerminalState.RUNNING:
+        if terminal.state is not _RUNNING:
             raise TerminalNotRunning("This terminal has ended.")
         await self._parts.host.resize(terminal_id, cols=size.cols, rows=size.rows)
         return replace(self._get(terminal_id), cols=size.cols, rows=size.rows)
@@ -178,7 +180,7 @@ class TerminalDesk:
         if terminal is None:
             raise TerminalNotFound("Another client closed this terminal just now.")
         await self._parts.launcher.finish(terminal_id)
-        record = _record("close", terminal, actor)
+        record = plans.change_record("close", terminal, actor)
         await self._parts.store.drop(terminal_id, keys=False, record=record)
         self._parts.links.remove_terminal(terminal_id)
         self.feed.remove(terminal_id)
@@ -204,9 +206,29 @@ class TerminalDesk:
 
     async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str | None:
         """Return the last *lines* of the screen (see `Terminals.screen_text`)."""
+        host = self._parts.host
+        return await self._seen(terminal_id, partial(host.screen_text, lines=lines))
+
+    async def screen_lines(
+        self, terminal_id: TerminalId, *, lines: int
+    ) -> tuple[StyledLine, ...] | None:
+        """Return the last rows as runs (see `Terminals.screen_lines`)."""
+        host = self._parts.host
+        return await self._seen(terminal_id, partial(host.screen_lines, lines=lines))
+
+    async def search_screen(
+        self, terminal_id: TerminalId, *, text: str, limit: int
+    ) -> ScreenMatches | None:
+        """Search screen and history (see `Terminals.search_screen`)."""
+        search = partial(self._parts.host.search, text=text, limit=limit)
+        return await self._seen(terminal_id, search)
+
+    async def _seen(
+        self, terminal_id: TerminalId, ask: Callable[[TerminalId], Awaitable[Answer]]
+    ) -> Answer | None:
         self._get(terminal_id)
-        with suppress(TerminalNotFound):
-            return await self._parts.host.screen_text(terminal_id, lines=lines)
+        with suppress(TerminalNotFound):  # LOST, without a record
+            return await ask(terminal_id)
         return None
 
     def _started(self, terminal: Terminal, actor: Principal) -> Started:
@@ -247,7 +269,7 @@ class TerminalDesk:
         ids = {told.terminal_id for told in listed}
         now = self._parts.clock()
         for terminal in self.feed.values():
-            if terminal.state is TerminalState.RUNNING and terminal.id not in ids:
+            if terminal.state is _RUNNING and terminal.id not in ids:
                 await self._change(reconcile.lost(terminal, at=now))
         for terminal_id in tuple(self._unconfirmed):
             del self._unconfirmed[terminal_id]
@@ -260,11 +282,7 @@ class TerminalDesk:
     async def _sweep(self) -> None:
         """Take back files of terminals that a server before us began or ended."""
         prepared = await self._parts.launcher.list_prepared()
-        running = {
-            terminal.id
-            for terminal in self.feed.values()
-            if terminal.state is TerminalState.RUNNING
-        }
+        running = {t.id for t in self.feed.values() if t.state is _RUNNING}
         for terminal_id in prepared - running - self._starts.under_way():
             await self._parts.launcher.finish(terminal_id)
 
@@ -309,13 +327,9 @@ class TerminalDesk:
         return self._starts.answered(terminal_id)
 
     def _adopted(self, told: HostTerminal) -> Terminal:
-        conversation = told.conversation_id
-        session_id = (
-            None if conversation is None else self._parts.links.session_of(conversation)
-        )
-        return reconcile.adopted(
-            told, host_id=self._parts.host_id, session_id=session_id
-        )
+        parts, conversation = self._parts, told.conversation_id
+        known = None if conversation is None else parts.links.session_of(conversation)
+        return reconcile.adopted(told, host_id=parts.host_id, session_id=known)
 
     async def _change(
         self, terminal: Terminal, record: AuditRecord | None = None
@@ -324,8 +338,8 @@ class TerminalDesk:
         if reconcile.needs_writing(before, terminal):
             await self._parts.store.save(terminal, record)
         self.feed.upsert(terminal)
-        was_running = before is None or before.state is TerminalState.RUNNING
-        if was_running and terminal.state is not TerminalState.RUNNING:
+        was_running = before is None or before.state is _RUNNING
+        if was_running and terminal.state is not _RUNNING:
             self._chore(self._tidy(terminal.id))
 
     async def _tidy(self, terminal_id: TerminalId) -> None:
@@ -333,7 +347,7 @@ class TerminalDesk:
         await self._parts.launcher.finish(terminal_id)
 
     def _link(self, terminal: Terminal) -> None:
-        if terminal.state is TerminalState.RUNNING:
+        if terminal.state is _RUNNING:
             self._parts.links.add_terminal(
                 terminal.id,
                 directory=terminal.directory,
@@ -356,7 +370,7 @@ class TerminalDesk:
 
     async def _follow_session(self, session: Session) -> None:
         terminal = self.feed.get(session.terminal_id or "")
-        if terminal is None or terminal.state is not TerminalState.RUNNING:
+        if terminal is None or terminal.state is not _RUNNING:
             return
         try:
             if session.conflict is not None:
@@ -383,20 +397,3 @@ class TerminalDesk:
         self._chores.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("A terminal's files could not be tidied.", exc_info=error)
-
-
-def _checked_name(name: str) -> str:
-    cleaned = clean_text(name, multiline=False)
-    if not 1 <= len(cleaned) <= NAME_LIMIT_CHARACTERS:
-        raise InvalidInput(f"A name has 1 to {NAME_LIMIT_CHARACTERS} characters.")
-    return cleaned
-
-
-def _record(verb: str, terminal: Terminal, actor: Principal) -> AuditRecord:
-    return AuditRecord(
-        actor=actor.actor,
-        address=actor.address,
-        action=f"terminal.{verb}",
-        target_id=terminal.id,
-        outcome=AuditOutcome.DONE,
-    )

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from sidestage.errors import HostUnavailable, SettingsInvalid
 from sidestage.ids import ConversationId, TerminalId
@@ -16,6 +16,7 @@ from sidestage.terminals.model import (
     HostEventKind,
     HostTerminal,
 )
+from sidestage.terminals.screens import ScreenMatches, StyledLine
 from terminal_host.gateway.host_attachment import HostAttachment, open_attachment
 from terminal_host.gateway.host_events import EventQueue
 from terminal_host.gateway.host_link import HostLink, open_link
@@ -26,6 +27,7 @@ from terminal_host.host_messages import (
     decode_terminal,
     encode_create,
 )
+from terminal_host.screen_messages import decode_line, decode_matches
 from terminal_host.wire import (
     SOCKET_NAME,
     SOCKET_PATH_LIMIT_BYTES,
@@ -42,6 +44,7 @@ END_SECONDS: Final = 20.0
 RETRY_SECONDS: Final = (0.05, 0.2, 1.0, 2.0)
 """Between attempts to reach a host; the last is repeated."""
 
+Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)
 
 
@@ -113,6 +116,24 @@ class HostClient:
         """Return the last *lines* lines of the screen as plain text."""
         answer = await self._call("screen_text", terminal_id=terminal_id, lines=lines)
         return str(answer.get("text", ""))
+
+    async def screen_lines(
+        self, terminal_id: TerminalId, *, lines: int
+    ) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen, as runs."""
+        answer = await self._call_newer(
+            "screen_lines", terminal_id=terminal_id, lines=lines
+        )
+        return _checked(lambda: tuple(map(decode_line, answer.get("lines") or ())))
+
+    async def search(
+        self, terminal_id: TerminalId, *, text: str, limit: int
+    ) -> ScreenMatches:
+        """Return where *text* stands on the screen and in the history."""
+        answer = await self._call_newer(
+            "search", terminal_id=terminal_id, text=text, limit=limit
+        )
+        return _checked(lambda: decode_matches(answer))
 
     async def drop(self, holder: Holder) -> int:
         """End the attachments of *holder*; return how many there were."""
@@ -214,6 +235,16 @@ class HostClient:
             raise HostUnavailable("The terminal host does not answer.")
         return await self._link.call(op, seconds=seconds, **fields)
 
+    async def _call_newer(self, op: str, **fields: object) -> Frame:
+        """Call what hosts of version 1 do not know."""
+        await self.wait_connected(CALL_SECONDS)
+        if self._link is not None and self._link.greeting.get("version") == 1:
+            raise HostUnavailable(
+                "The terminal host is older than the server and cannot do this. It is "
+                "replaced once its terminals have ended."
+            )
+        return await self._call(op, seconds=CALL_SECONDS, **fields)
+
     def _connected(self) -> HostEvent:
         return HostEvent(HostEventKind.CONNECTED, tuple(self._terminals.values()))
 
@@ -259,8 +290,12 @@ async def open_host(
 
 
 def _decode(value: object) -> HostTerminal:
+    return _checked(lambda: decode_terminal(value))
+
+
+def _checked(decode: Callable[[], Answer]) -> Answer:
     try:
-        return decode_terminal(value)
+        return decode()
     except FrameInvalid as error:
         raise HostUnavailable("The terminal host answers what no one asked.") from error
 

@@ -8,6 +8,9 @@ from typing import Final
 
 from sidestage.errors import SidestageError
 from sidestage.ids import TerminalId
+from sidestage.terminals.model import SIDE_LIMIT_CELLS
+from terminal_host.fields import read_text
+from terminal_host.host.screen_queries import bound_lines, bound_text, find_matches
 from terminal_host.host.terminals import AnyTerminal, HostedTerminals
 from terminal_host.host_messages import (
     decode_conversation_id,
@@ -19,12 +22,18 @@ from terminal_host.host_messages import (
     encode_error,
     encode_terminal,
 )
+from terminal_host.screen import SCROLLBACK_LINES
+from terminal_host.screen_messages import encode_line, encode_matches
 from terminal_host.wire import Frame, FrameInvalid, encode_frame
 
 REQUESTS_LIMIT: Final = 64
 """Requests in work on one connection; the next is not read before one is answered."""
 TEXT_LIMIT_LINES: Final = 1000
 """As many lines as a screen keeps."""
+STYLED_LIMIT_LINES: Final = 200
+"""Four tall screens of runs, each with its colours."""
+MATCHES_LIMIT: Final = 100
+"""Each with its line of up to 500 characters."""
 
 _log = logging.getLogger(__name__)
 
@@ -163,7 +172,24 @@ async def _had_input(peer: ControlPeer, request: Frame) -> Frame:
 async def _screen_text(peer: ControlPeer, request: Frame) -> Frame:
     terminal = peer.terminals.get(decode_terminal_id(request))
     lines = min(decode_number(request, "lines"), TEXT_LIMIT_LINES)
-    return {"text": await terminal.text(lines)}
+    return {"text": bound_text(await terminal.text(lines))}
+
+
+async def _screen_lines(peer: ControlPeer, request: Frame) -> Frame:
+    terminal = peer.terminals.get(decode_terminal_id(request))
+    lines = min(decode_number(request, "lines"), STYLED_LIMIT_LINES)
+    styled = await terminal.styled(lines)
+    return {"lines": [encode_line(line) for line in bound_lines(styled)]}
+
+
+async def _search(peer: ControlPeer, request: Frame) -> Frame:
+    terminal = peer.terminals.get(decode_terminal_id(request))
+    wanted = read_text(request, "text")
+    limit = min(decode_number(request, "limit"), MATCHES_LIMIT)
+    # All there is: the lines of the history, and the rows of the highest screen.
+    text = await terminal.text(SCROLLBACK_LINES + SIDE_LIMIT_CELLS)
+    found = await asyncio.to_thread(find_matches, text, wanted, limit)
+    return encode_matches(found)
 
 
 async def _drop(peer: ControlPeer, request: Frame) -> Frame:
@@ -194,6 +220,8 @@ _OPERATIONS: Final[dict[str, Operation]] = {
     "hold_conversation": _hold_conversation,
     "had_input": _had_input,
     "screen_text": _screen_text,
+    "screen_lines": _screen_lines,
+    "search": _search,
     "drop": _drop,
     "drain": _drain,
     "shutdown": _shutdown,

@@ -7,9 +7,10 @@ behind the sequence that was unfinished, so nothing can swallow it.
 from textwrap import wrap
 from typing import Final
 
+from sidestage.terminals.screens import StyledLine
 from terminal_host.host.record_format import ScreenRecord
 from terminal_host.host.tail_screen import TailScreen
-from terminal_host.screen import Engine, StyledLine, make_engine
+from terminal_host.screen import Engine, make_engine
 from terminal_host.vt_filter import silence
 
 LOST_NOTICE: Final = (

@@ -4,11 +4,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sidestage.terminals.screens import StyledLine
 from sidestage.text import clean_text, shorten
 from terminal_host.host.answers import answer
 from terminal_host.host.notables import Notable, NotableKind, NotableScanner
 from terminal_host.host.tail_screen import Picture, TailScreen
-from terminal_host.screen import Engine, StyledLine
+from terminal_host.screen import Engine
 
 TITLE_LIMIT_CHARACTERS = 256
 """A title is one line in a list."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from sidestage.errors import TerminalNotRunning
 from sidestage.terminals.model import HostTerminal, TerminalState
+from sidestage.terminals.screens import StyledLine
 from terminal_host.host.attachment import Attachment
 from terminal_host.host.ended_screen import (
     LOST_NOTICE,
@@ -16,6 +17,7 @@ from terminal_host.host.ended_screen import (
 )
 from terminal_host.host.record_format import RecordMeta, ScreenRecord
 from terminal_host.host.ring import Ring
+from terminal_host.host.tail_screen import TailScreen
 from terminal_host.host_messages import Attached, AttachRequest
 
 Answer = TypeVar("Answer")
@@ -92,12 +94,11 @@ class PastTerminal:
 
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
-        record = await self._record()
+        return await self._ask(lambda screen: screen.text(lines))
 
-        def read() -> str:
-            return ended_screen(record, record.meta.cols, record.meta.rows).text(lines)
-
-        return await self._think(read)
+    async def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        return await self._ask(lambda screen: screen.styled(lines))
 
     async def open_at(self, request: AttachRequest) -> tuple[Attached, bytes]:
         """Return the whole screen with its notice, at the client's size."""
@@ -149,6 +150,11 @@ class PastTerminal:
         if record is None:  # taken away by hand: what is known is shown without it
             return ScreenRecord(meta=self._meta, screen=b"", continuation=b"")
         return record
+
+    async def _ask(self, question: Callable[[TailScreen], Answer]) -> Answer:
+        record = await self._record()
+        cols, rows = record.meta.cols, record.meta.rows
+        return await self._think(lambda: question(ended_screen(record, cols, rows)))
 
     async def _think(self, call: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from terminal_host.screen import StyledLine, StyledRun
+from sidestage.terminals.screens import StyledLine, StyledRun
 
 
 def join_runs(runs: Iterable[StyledRun]) -> StyledLine:

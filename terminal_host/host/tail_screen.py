@@ -7,7 +7,8 @@ right anyway while the bytes that made it are in the tail.
 from dataclasses import dataclass
 from typing import Final
 
-from terminal_host.screen import SCROLLBACK_LINES, Engine, StyledLine
+from sidestage.terminals.screens import StyledLine
+from terminal_host.screen import SCROLLBACK_LINES, Engine
 from terminal_host.utf8 import incomplete_suffix
 from terminal_host.vt_filter import StreamFilter, silence
 

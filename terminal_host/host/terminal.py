@@ -15,6 +15,7 @@ from sidestage.terminals.model import (
     SandboxReport,
     TerminalState,
 )
+from sidestage.terminals.screens import StyledLine
 from terminal_host.host.attachment import Attachment
 from terminal_host.host.live_screen import LiveScreen, Notices
 from terminal_host.host.pace import GATHER_BYTES, GATHER_SECONDS, Pace
@@ -142,6 +143,10 @@ class HostedTerminal:
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return await self._tracker.text(lines)
+
+    async def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        return await self._tracker.styled(lines)
 
     async def picture(self, limit_bytes: int) -> tuple[Picture | None, int]:
         """Return the screen for a record, and the offset it stands for."""

@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from sidestage.terminals.screens import StyledLine
 from terminal_host.host.live_screen import LiveScreen, Notices
 from terminal_host.host.tail_screen import Picture
 
@@ -67,6 +68,10 @@ class ScreenTracker:
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return await self._ask(lambda: self._screen.text(lines))
+
+    async def styled(self, lines: int) -> tuple[StyledLine, ...]:
+        """Return the last *lines* rows of history and screen."""
+        return await self._ask(lambda: self._screen.styled(lines))
 
     async def picture(self, limit_bytes: int) -> Picture | None:
         """Return the screen for a record after all output that was added before."""

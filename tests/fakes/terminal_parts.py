@@ -24,6 +24,12 @@ from sidestage.terminals.model import (
     TerminalHost,
     TerminalState,
 )
+from sidestage.terminals.screens import (
+    ScreenMatch,
+    ScreenMatches,
+    StyledLine,
+    StyledRun,
+)
 
 STARTED_AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
 SECRET = b"machine secret of the tests....."
@@ -112,7 +118,24 @@ class FakeHost:
         return terminal_id in self.typed_into
 
     async def screen_text(self, terminal_id: TerminalId, *, lines: int) -> str:
+        if terminal_id not in self.terminals:
+            raise TerminalNotFound("no such terminal")
         return f"{terminal_id} {lines}"
+
+    async def screen_lines(
+        self, terminal_id: TerminalId, *, lines: int
+    ) -> tuple[StyledLine, ...]:
+        if terminal_id not in self.terminals:
+            raise TerminalNotFound("no such terminal")
+        return ((StyledRun(text=f"{terminal_id} {lines}", bold=True),),)
+
+    async def search(
+        self, terminal_id: TerminalId, *, text: str, limit: int
+    ) -> ScreenMatches:
+        if terminal_id not in self.terminals:
+            raise TerminalNotFound("no such terminal")
+        match = ScreenMatch(lines_from_end=limit, column=0, line=text)
+        return ScreenMatches(matches=(match,), more=False)
 
     async def watch(self) -> AsyncIterator[HostEvent]:
         if self.connected:

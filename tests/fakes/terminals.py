@@ -28,7 +28,13 @@ from sidestage.terminals.desk import (
     Ticket,
     TicketMode,
 )
-from sidestage.terminals.model import Terminal
+from sidestage.terminals.model import Terminal, TerminalState
+from sidestage.terminals.screens import (
+    ScreenMatch,
+    ScreenMatches,
+    StyledLine,
+    StyledRun,
+)
 from tests.fakes.project_registry import FakeProjectRegistry
 from tests.fakes.values import START, a_template, a_terminal
 
@@ -167,3 +173,24 @@ class FakeTerminals(Terminals):
         """Return as many lines as asked for."""
         self._get(terminal_id)
         return "\n".join(f"line {number}" for number in range(lines))
+
+    async def screen_lines(
+        self, terminal_id: TerminalId, *, lines: int
+    ) -> tuple[StyledLine, ...] | None:
+        """Return as many lines as asked for, and nothing of a lost terminal."""
+        if self._get(terminal_id).state is TerminalState.LOST:
+            return None
+        run = StyledRun(text="run", foreground="#102030", bold=True, inverse=True)
+        return ((run,),) * lines
+
+    async def search_screen(
+        self, terminal_id: TerminalId, *, text: str, limit: int
+    ) -> ScreenMatches | None:
+        """Find *text* once in each of *limit* lines; nothing of a lost terminal."""
+        if self._get(terminal_id).state is TerminalState.LOST:
+            return None
+        matches = tuple(
+            ScreenMatch(lines_from_end=number, column=4, line=f"the {text}")
+            for number in range(1, limit + 1)
+        )
+        return ScreenMatches(matches=matches, more=True)

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from pyte import graphics
 
+from sidestage.terminals.screens import StyledLine, StyledRun
 from terminal_host.host.styled_lines import join_runs
-from terminal_host.screen import StyledLine, StyledRun
 
 _NAMES: Final = tuple(graphics.FG_ANSI[30 + n] for n in range(8))
 _BRIGHT: Final = tuple(graphics.FG_AIXTERM[90 + n] for n in range(8))

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pyte
 
+from sidestage.terminals.screens import StyledLine
 from terminal_host.host.fallback.drawing import draw_rows, encode_style, style_row
-from terminal_host.screen import StyledLine
 from terminal_host.vt_filter import silence
 from terminal_host.vt_stream import Splitter, Token, TokenKind
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from sidestage.terminals.screens import StyledLine
 from terminal_host.host.ghostty.cells import Grid, Row, read_grid
 from terminal_host.host.ghostty.decoding import Decoder
 from terminal_host.host.ghostty.library import Data, OwnedVt, Vt
@@ -11,7 +12,6 @@ from terminal_host.host.ghostty.quirks import XtermFeed
 from terminal_host.host.ghostty.repaint import Buffer, Picture, repaint
 from terminal_host.host.ghostty.state import default_tabs, read_state
 from terminal_host.host.ghostty.styled import styled_line
-from terminal_host.screen import StyledLine
 from terminal_host.vt_filter import silence
 
 REPLAY_LIMIT_BYTES: Final = 4 << 20

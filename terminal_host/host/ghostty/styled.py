@@ -1,9 +1,9 @@
 """Rows of cells as the lines of runs that dashboards show."""
 
+from sidestage.terminals.screens import StyledLine, StyledRun
 from terminal_host.host.ghostty.cells import Row, Run
 from terminal_host.host.ghostty.pens import PLAIN, RGB, Pen
 from terminal_host.host.styled_lines import join_runs
-from terminal_host.screen import StyledLine, StyledRun
 
 _BOLD, _ITALIC, _INVERSE, _INVISIBLE = "1", "3", "7", "8"
 

@@ -11,6 +11,7 @@ from sidestage.errors import AgentNotFound, TerminalNotFound, TerminalNotRunning
 from sidestage.ids import TerminalId
 from sidestage.terminals.desk import TicketMode
 from sidestage.terminals.model import CreateTerminal, TerminalState
+from sidestage.terminals.screens import StyledRun
 from terminal_host.host.ended_screen import LOST_NOTICE, exited_notice
 from tests.e2e.durability.conftest import Bench, bottom_notice, lines_of
 from tests.e2e.terminal_host.waiting import until_exited
@@ -40,8 +41,12 @@ async def test_a_killed_hosts_terminal_is_lost_and_shows_its_last_screen(
         assert bottom_notice(emulator) == LOST_NOTICE
         for number in (25, 1000, 1006):
             assert not emulator.mode(number, private=True)
-    text = await bench.host.screen_text(terminal.terminal_id, lines=50)
-    assert "marker" in text
+    terminal_id = terminal.terminal_id
+    assert "marker" in await bench.host.screen_text(terminal_id, lines=50)
+    lines = await bench.host.screen_lines(terminal_id, lines=24)
+    assert (StyledRun(text="marker"),) in lines
+    found = await bench.host.search(terminal_id, text="MARKER", limit=5)
+    assert found.matches[0].line == "marker"
 
 
 async def test_nothing_that_is_done_to_a_lost_terminal_starts_anything(

@@ -2,11 +2,12 @@
 
 import pytest
 
+from sidestage.terminals.screens import StyledRun
 from terminal_host.host.fallback.engine import PyteEngine
 from terminal_host.host.ghostty.engine import GhosttyEngine
 from terminal_host.host.live_screen import LiveScreen
 from terminal_host.host.tail_screen import Picture, TailScreen
-from terminal_host.screen import Engine, StyledRun
+from terminal_host.screen import Engine
 
 ENOUGH = 1 << 22
 BOTH = pytest.mark.parametrize("kind", [GhosttyEngine, PyteEngine])

@@ -4,7 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sidestage.ids import ProjectId
+import pytest
+
+from sidestage.errors import TerminalNotFound
+from sidestage.ids import ProjectId, TerminalId
 from sidestage.terminals.model import (
     HostEvent,
     HostEventKind,
@@ -12,6 +15,7 @@ from sidestage.terminals.model import (
     Terminal,
     TerminalState,
 )
+from sidestage.terminals.screens import StyledRun
 from tests.fakes.terminal_parts import FakeHost
 from tests.unit.terminals.conftest import OWNER, Bench, until
 from tests.unit.terminals.test_reconcile import restarted, resume, state_of
@@ -133,3 +137,28 @@ async def test_a_record_without_a_row_keeps_the_name_it_was_started_with(
         row = bench.desk.feed.get(terminal.id)
         assert row is not None
         assert (row.name, row.project_id) == ("as it was started", "project:p")
+
+
+async def test_a_screen_is_read_as_text_as_runs_and_searched(tmp_path: Path) -> None:
+    async with restarted(tmp_path, FakeHost()) as bench:
+        terminal_id, desk = (await resume(bench)).id, bench.desk
+        assert await desk.screen_text(terminal_id, lines=3) == f"{terminal_id} 3"
+        lines = await desk.screen_lines(terminal_id, lines=3)
+        assert lines == ((StyledRun(text=f"{terminal_id} 3", bold=True),),)
+        found = await desk.search_screen(terminal_id, text="needle", limit=7)
+        assert found is not None
+        assert (found.matches[0].line, found.matches[0].lines_from_end) == ("needle", 7)
+        with pytest.raises(TerminalNotFound):
+            await desk.screen_text(TerminalId("terminal:none"), lines=3)
+
+
+async def test_a_lost_terminal_without_a_record_has_no_screen(tmp_path: Path) -> None:
+    """A query of all screens failed over the one that was gone."""
+    async with restarted(tmp_path, FakeHost()) as bench:
+        terminal_id, desk = (await resume(bench)).id, bench.desk
+        bench.host.terminals.clear()
+        bench.host.events.put_nowait(bench.host.list_event())
+        await until(lambda: desk.feed.get(terminal_id).state is TerminalState.LOST)  # type: ignore[union-attr]
+        assert await desk.screen_text(terminal_id, lines=3) is None
+        assert await desk.screen_lines(terminal_id, lines=3) is None
+        assert await desk.search_screen(terminal_id, text="needle", limit=7) is None
