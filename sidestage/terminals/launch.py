@@ -18,6 +18,7 @@ from sidestage.terminals.environment import (
     sandbox_environment,
 )
 from sidestage.terminals.model import AgentFiles, CreateTerminal, SandboxProfile
+from sidestage.terminals.programs import real_folders, through_real_folder
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ class Launcher:
         prepared = await asyncio.to_thread(self._prepare_agent, start)
         return CreateTerminal(
             terminal_id=start.terminal_id,
-            argv=(*start.template.argv, *_resume_arguments(start)),
+            argv=(*self._command(start.template), *_resume_arguments(start)),
             environment=self._environment(start.terminal_id, prepared),
             directory=start.directory,
             cols=start.cols,
@@ -144,6 +145,12 @@ class Launcher:
             found.update(await asyncio.to_thread(preparer.list_prepared))
         return frozenset(found)
 
+    def _command(self, template: Template) -> tuple[str, ...]:
+        program, *arguments = template.argv
+        if self._settings.sandbox:
+            program = through_real_folder(program)
+        return program, *arguments
+
     def _prepare_agent(self, start: Start) -> PreparedAgent | None:
         agent = start.template.agent
         preparer = None if agent is None else self._preparers.get(agent)
@@ -168,6 +175,7 @@ class Launcher:
         added = {"SIDESTAGE_TERMINAL": str(terminal_id)}
         if settings.sandbox:
             added |= sandbox_environment(git_config=settings.git_config)
+            added["PATH"] = real_folders(settings.environment.get("PATH", ""))
         if prepared is not None:
             added["SIDESTAGE_HOOK_SOCKET"] = str(self._hook_socket(prepared))
             if settings.sandbox:

@@ -18,7 +18,7 @@ from sidestage.ids import (
 from sidestage.terminals.screens import ScreenMatches, StyledLine
 
 SIDE_LIMIT_CELLS = 500
-"""Neither side of a terminal may be longer (acceptance of resume, check 0b)."""
+"""Neither side of a terminal may be longer (docs/acceptance/resume.md, check 0b)."""
 
 
 class TerminalState(StrEnum):

@@ -6,6 +6,7 @@ Shown, read-only, are the folder of the PATH where a program is found and the fo
 is really installed in.
 """
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -61,6 +62,23 @@ def _folders_of(program: Path) -> Iterator[Path]:
 
 MOST_LINKS: Final = 40
 """As many as the kernel follows (path_resolution(7))."""
+
+
+def real_folders(path: str) -> str:
+    """Return a `PATH` whose folders are real ones.
+
+    A sandbox shows the folder programs lie in, not the links that lead to it.
+    """
+    folders = (os.path.realpath(folder) for folder in path.split(":") if folder)
+    return ":".join(dict.fromkeys(folders))
+
+
+def through_real_folder(program: str) -> str:
+    """Return the path of *program* through its real folder.
+
+    Its own name stays: version managers put links there that say which one is meant.
+    """
+    return str(Path(program).parent.resolve() / Path(program).name)
 
 
 def install_folder(program: Path) -> Path:

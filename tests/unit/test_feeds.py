@@ -143,7 +143,7 @@ def within(lamp: Lamp, at: datetime) -> bool:
 
 
 async def test_rows_leave_a_time_window_by_themselves() -> None:
-    """DESIGN §5: time filters are evaluated by a timer."""
+    """Time filters are evaluated by a timer."""
     clock = Clock()
     feed = a_feed(Lamp("a", "red"), Lamp("b", "red", NOON + timedelta(seconds=30)))
     view = a_view(

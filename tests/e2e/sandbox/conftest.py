@@ -1,13 +1,12 @@
 """The bench every test of the sandbox starts from."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.e2e.sandbox.bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """A fresh home, project and state folder."""
-    return Bench(tmp_path)
+    # Short: the path of a socket has 107 bytes.
+    return Bench(tmp_path_factory.mktemp("b"))

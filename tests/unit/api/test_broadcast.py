@@ -225,7 +225,7 @@ async def test_too_many_different_subscriptions_are_told_when_to_come_back() -> 
 async def test_two_devices_never_share_what_depends_on_the_device(
     monkeypatch: pytest.MonkeyPatch, executions: list[object]
 ) -> None:
-    """security.md §2: else the second device gets the first one's envelope."""
+    """Else the second device gets the first one's envelope."""
     monkeypatch.setattr(
         "api.documents.DEVICE_DEPENDENT_FIELDS", {"OutsideSession.name"}
     )

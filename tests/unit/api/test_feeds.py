@@ -190,7 +190,7 @@ async def test_a_required_cursor_works_for_many_members() -> None:
 
 
 async def test_an_idle_feed_is_heard_of_with_a_cursor_to_keep() -> None:
-    """api.md, line 13; DESIGN §5: a heartbeat carries a cursor."""
+    """api.md, line 13: a heartbeat carries a cursor."""
     world = make_world(limits=QUICK)
     async with connect(world.app) as client:
         client.subscribe("1", SESSIONS)
@@ -262,6 +262,8 @@ async def test_a_text_filter_of_a_feed_is_no_oracle_either() -> None:
         "transcript { totalCount }",
         "continuations { nodes { id } }",
         "terminal { screen }",
+        "terminal { styledScreen { runs { text } } }",
+        'terminal { search(text: "a") { more } }',
     ],
 )
 async def test_lists_and_screens_cannot_be_selected_under_a_feed(

@@ -1,4 +1,4 @@
-"""Host and Origin, before everything else (api.md, line 3; security.md §4)."""
+"""Host and Origin, before everything else (api.md, line 3; docs/security.md)."""
 
 from functools import cache
 from typing import Any

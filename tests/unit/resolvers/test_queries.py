@@ -134,7 +134,7 @@ async def test_sessions_are_filtered_as_asked(
 
 
 async def test_a_text_filter_is_no_oracle_for_who_may_not_read() -> None:
-    """security.md §3: names can be guessed, last words by a text filter too."""
+    """Names can be guessed, last words by a text filter too."""
     world = make_world()
     async with world.client(VIEWER) as client:
         assert await client.code(IDS, {"f": {"text": "x"}}) == "PERMISSION_DENIED"
@@ -288,7 +288,7 @@ async def test_node_is_no_way_around_the_audit_logs_scope() -> None:
 
 
 async def test_a_transcript_is_paged_by_the_order_of_its_entries() -> None:
-    """DESIGN §5: an entry's `order` equals the connection's cursor."""
+    """An entry's `order` equals the connection's cursor."""
     query = """query($id: ID!, $last: Int, $before: String) { node(id: $id) {
         ... on OutsideSession { transcript(last: $last, before: $before) {
             edges { cursor node { order body { text truncated } } } branchId totalCount
@@ -496,7 +496,7 @@ async def test_what_a_token_does_not_reach_is_refused_whole(
 async def test_without_a_token_nothing_more_than_the_version_is_told(
     query: str,
 ) -> None:
-    """security.md §4: no counts, no health, no introspection, no suggestions."""
+    """No counts, no health, no introspection, no suggestions."""
     async with make_world().client(None) as client:
         result = await client.ask(query)
     assert result["errors"] == [

@@ -121,7 +121,7 @@ def test_every_field_has_a_row_in_the_scope_table_and_every_row_a_field() -> Non
 
 
 def test_content_needs_the_scope_of_its_kind() -> None:
-    """security.md §3: the directive is the scope table for content."""
+    """The directive is the scope table for content."""
     for name, definition in output_fields():
         content = content_of(definition)
         if content is TEXT:
@@ -143,7 +143,7 @@ def test_an_interface_needs_what_its_types_need() -> None:
 
 
 def test_no_field_or_argument_names_a_conversation() -> None:
-    """DESIGN §2: the conversation id never leaves the server."""
+    """The conversation id never leaves the server."""
     assert "conversationId" not in print_sdl()
     assert "transcriptPath" not in print_sdl()
 

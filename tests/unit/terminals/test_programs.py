@@ -75,6 +75,23 @@ def test_a_program_in_another_hidden_folder_is_shown(home: Path) -> None:
     assert found == (program.parent,)
 
 
+def test_a_linked_folder_of_the_path_is_named_by_its_real_one(home: Path) -> None:
+    """With `~/bin` a link, the agent was not found inside: only its target is shown."""
+    put_program(home / "dotfiles" / "bin" / "claude")
+    (home / "bin").symlink_to(home / "dotfiles" / "bin")
+    real = f"{home}/dotfiles/bin"
+    assert through_real_folder(f"{home}/bin/claude") == f"{real}/claude"
+    path = f"{home}/bin:/usr/bin::{real}:/usr/bin"
+    assert real_folders(path) == f"{real}:{Path('/usr/bin').resolve()}"
+
+
+def test_a_link_to_a_program_keeps_its_own_name(home: Path) -> None:
+    real = put_program(home / "versions" / "tool-2")
+    (home / "bin").mkdir()
+    (home / "bin" / "tool").symlink_to(real)
+    assert through_real_folder(f"{home}/bin/tool") == f"{home}/bin/tool"
+
+
 def test_what_the_owner_lists_is_shown_if_it_is_there(home: Path) -> None:
     (home / ".cargo").mkdir()
     listed = [home / ".cargo", home / "absent"]
