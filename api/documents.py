@@ -36,6 +36,10 @@ from sidestage.errors import ErrorCode
 
 DOCUMENTS_LIMIT: Final = 500
 """Documents remembered: every screen of several apps."""
+SCREENS: Final = frozenset(
+    {"Terminal.screen", "Terminal.styledScreen", "Terminal.search"}
+)
+"""Asked of the terminal host, for each reader anew."""
 REMEMBERED_LIMIT_CHARACTERS: Final = 16_384
 """A longer document is worked out each time. Honest ones have some 4,000 at most; a
 tree weighs up to fifty times its text, so 500 of them stay below 400 MB at worst."""
@@ -315,7 +319,7 @@ def _misplaced_in_feed(operation: Operation) -> Iterator[GraphQLError]:
         return
     for name in sorted(operation.reached):
         type_name = name.partition(".")[0]
-        if type_name.endswith("Connection") or name == "Terminal.screen":
+        if type_name.endswith("Connection") or name in SCREENS:
             yield GraphQLError(
                 f"{name} cannot be selected under a feed: query it, and let the feed "
                 "tell you when.",

@@ -96,7 +96,11 @@ ProjectLimitReached: code message
 # A ticket shows the screen, whatever else its mode admits to: it needs READ too.
 READ: Final = """
 Subscription: transcriptFeed
-Terminal: screen
+Terminal: screen styledScreen search
+StyledLine: runs
+StyledRun: text foreground background bold italic underline inverse
+ScreenMatches: matches more
+ScreenMatch: linesFromEnd column line
 OutsideSession: lastMessage transcript
 MessagePreview: role text at
 TranscriptConnection: edges nodes pageInfo branchId branches totalCount skippedLines

@@ -22,7 +22,13 @@ from resolvers.paging import (
 )
 from resolvers.projects import Host, Project, find_project
 from resolvers.scalars import write_datetime
-from sidestage.errors import BadUserInput
+from resolvers.screens import (
+    ScreenMatches,
+    StyledLine,
+    read_screen,
+    read_styled_screen,
+    search_screen,
+)
 from sidestage.projects import model as projects
 from sidestage.sessions.model import AgentKind, Session
 from sidestage.terminals import desk, model
@@ -32,9 +38,6 @@ if TYPE_CHECKING:
     from resolvers.sessions import OutsideSession
 
 LazySession = Annotated["OutsideSession", strawberry.lazy("resolvers.sessions")]
-SCREEN_LINES_LIMIT: Final = 1000
-"""A tall screen and some of what scrolled away; more is the companion socket's job."""
-SCREEN_LINES_DEFAULT: Final = 50
 
 
 @strawberry.type(description="A named command line that a terminal may run.")
@@ -90,22 +93,6 @@ def _session(info: Info, root: strawberry.Parent[model.Terminal]) -> Session | N
     return info.context.parts.sessions.find(root.session_id)
 
 
-Lines = Annotated[
-    int,
-    strawberry.argument(description="How many lines from the end; 1 to 1000."),
-]
-
-
-async def _screen(
-    info: Info,
-    root: strawberry.Parent[model.Terminal],
-    lines: Lines = SCREEN_LINES_DEFAULT,
-) -> str | None:
-    if not 1 <= lines <= SCREEN_LINES_LIMIT:
-        raise BadUserInput(f"lines must be from 1 to {SCREEN_LINES_LIMIT}.")
-    return await info.context.parts.terminals.screen_text(root.id, lines=lines)
-
-
 @strawberry.type(description="A terminal that Sidestage runs, or ran.")
 class Terminal(Node):
     """A terminal that Sidestage runs, or ran."""
@@ -153,10 +140,24 @@ class Terminal(Node):
         description="The session that runs in it, if it runs one.",
     )
     screen = textual(
-        "The end of what its screen shows, as plain text. Not within a feed: there "
+        "The end of what its screen shows, as plain text. Null when no screen is left "
+        "of it. Not within a feed: there "
         "the companion WebSocket tells what changes.",
-        resolver=_screen,
+        resolver=read_screen,
         graphql_type=str | None,
+    )
+    styled_screen = plain(
+        "The end of what its screen shows, row by row, with colours and styles. Null "
+        "when no screen is left of it; the oldest rows are left out when there is too "
+        "much. Not within a feed.",
+        resolver=read_styled_screen,
+        graphql_type=list[StyledLine] | None,
+    )
+    search = plain(
+        "Where a text stands on its screen and in the up to 1000 lines above. Null "
+        "when no screen is left of it. Not within a feed.",
+        resolver=search_screen,
+        graphql_type=ScreenMatches | None,
     )
 
     @classmethod
