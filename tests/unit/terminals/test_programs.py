@@ -8,6 +8,8 @@ from sidestage.terminals.programs import (
     find_program_dirs,
     install_folder,
     read_git_config,
+    real_folders,
+    through_real_folder,
 )
 
 
