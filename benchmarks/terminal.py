@@ -114,6 +114,8 @@ def _measure_one(
         _measure_latency(server, f"{turn}idle", "idle", note)
         with _flooding(server.open(f"{turn}noise"), files["coloured"]):
             _measure_latency(server, f"{turn}busy", "flooded", note)
+        # Where terminals outlive their clients, this one floods on.
+        _leave([Line(server.open(f"{turn}noise"))])
 
 
 def _measure_latency(server: Server, terminal: str, state: str, note: Note) -> None:
