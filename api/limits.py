@@ -47,7 +47,8 @@ class Limits:
     ping_seconds: float = 20
     """Between two pings of ours; below the shortest proxy's idle time-out (30 s)."""
     silence_seconds: float = 50
-    """No frame at all for so long means a dead peer: two pings went unanswered."""
+    """No frame at all for so long means a dead peer: two pings went unanswered, and
+    with `close_seconds` it is gone within the minute that apps are promised."""
     send_seconds: float = 20
     """A reader that takes nothing for so long has stopped reading."""
     close_seconds: float = 1

@@ -8,7 +8,6 @@ Close codes: 4400 bad message · 4401 log in again · 4406 another subprotocol �
 
 import asyncio
 import logging
-import time
 from collections.abc import MutableMapping
 from contextlib import ExitStack, aclosing, suppress
 from typing import Any, Final
@@ -102,7 +101,8 @@ class Socket:
         self._room = asyncio.Semaphore(self._limits.operations)
         self._ending: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
         self._init = asyncio.Event()
-        self._heard_at = time.monotonic()
+        self._clock = asyncio.get_running_loop().time
+        self._heard_at = self._clock()
         self._sending = 0
         self._progress_at = 0.0
         self._tied = ExitStack()
@@ -145,6 +145,7 @@ class Socket:
         tasks = {
             asyncio.create_task(self._read()),
             asyncio.create_task(self._keep_alive()),
+            asyncio.create_task(self._watch_peer()),
             asyncio.create_task(self._await_init()),
         }
         try:
@@ -180,21 +181,31 @@ class Socket:
             self.end(Close(INIT_TIMEOUT, "Connection initialisation timeout"))
 
     async def _keep_alive(self) -> None:
-        """Ping the peer; end the connection when it neither speaks nor reads."""
+        """Ping the peer, so that a live one has something to answer."""
         while True:
             await asyncio.sleep(self._limits.ping_seconds)
-            now = time.monotonic()
-            if self._sending and now - self._progress_at > self._limits.send_seconds:
-                self.end(Close(TRY_LATER, "Nothing was read"))
-            elif now - self._heard_at > self._limits.silence_seconds:
-                self.end(Close(TRY_LATER, "Nothing was heard"))
-            elif self._is_initialised and not self._sending:
+            if self._is_initialised and not self._sending:
                 await self._send_text(_PING)
+
+    async def _watch_peer(self) -> None:
+        """End the connection once the peer has neither spoken nor read for too long."""
+        # Not at the pings: one may wait in a full buffer, and comes up to 20 s late.
+        while True:
+            now = self._clock()
+            heard_left = self._heard_at + self._limits.silence_seconds - now
+            # A sending that begins meanwhile has its whole time from then on.
+            begun = self._progress_at if self._sending else now
+            read_left = begun + self._limits.send_seconds - now
+            if min(heard_left, read_left) <= 0:
+                break
+            await asyncio.sleep(min(heard_left, read_left))
+        verb = "read" if read_left <= 0 else "heard"
+        self.end(Close(TRY_LATER, f"Nothing was {verb}"))
 
     async def _send_text(self, text: str) -> None:
         """Send a frame; waits while the peer's buffers are full."""
         if not self._sending:
-            self._progress_at = time.monotonic()
+            self._progress_at = self._clock()
         self._sending += 1
         try:
             await self._send({"type": "websocket.send", "text": text})
@@ -203,7 +214,7 @@ class Socket:
             self.end(Close(0, ""))
         finally:
             self._sending -= 1
-            self._progress_at = time.monotonic()
+            self._progress_at = self._clock()
 
     async def _read(self) -> None:
         try:
@@ -211,7 +222,7 @@ class Socket:
                 await self._take(self._parse(await self._hear()))
         except Close as close:
             self.end(close)
-        except Exception:
+        except Exception:  # a task's top: without it the socket would hang, unread
             log.exception("A WebSocket's reader failed")
             self.end(Close(INTERNAL, "Internal server error"))
 
@@ -219,7 +230,7 @@ class Socket:
         message = await self._receive()
         if message["type"] == "websocket.disconnect":
             raise Close(0, "")
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock()
         return message
 
     def _parse(self, message: MutableMapping[str, Any]) -> dict[str, Any]:
@@ -340,7 +351,7 @@ class Socket:
                 await self._answer(id_, admitted)
         except Refused as refused:
             await self._send_errors(id_, refused.answer.errors)
-        except Exception:
+        except Exception:  # a task's top: the client must hear that no answer comes
             log.exception("An operation on a WebSocket failed")
             self.end(Close(INTERNAL, "Internal server error"))
 

@@ -43,8 +43,9 @@ from terminal_host.utf8 import incomplete_suffix
 
 PING_SECONDS: Final = 20.0
 """Below the 30 s after which the strictest mobile networks forget a connection."""
-SILENCE_LIMIT_PINGS: Final = 2
-"""A client that says nothing for so many pings is gone, whatever its socket says."""
+SILENCE_SECONDS: Final = 50.0
+"""A client that says nothing for so long let two pings pass: it is gone, whatever its
+socket says. With `CLOSE_SECONDS` it is found within a minute."""
 CLOSE_SECONDS: Final = 0.5
 """A client that does not read is not waited for: a revocation acts within a second."""
 
@@ -85,7 +86,6 @@ class TerminalClient:
         host: Host,
         door: Door,
         sizes: SizeOwners,
-        ping_seconds: float = PING_SECONDS,
     ) -> None:
         self.terminal_id = admission.terminal_id
         self.principal = admission.principal
@@ -98,15 +98,14 @@ class TerminalClient:
         self._host = host
         self._door = door
         self._sizes = sizes
-        self._ping_seconds = ping_seconds
         self._window = Window()
         self._framer = OutputFramer(attach.after or 0)
         self._attachment: HostAttachment | None = None
         self._attached = asyncio.Event()
         self._terminal_size: Size = (0, 0)
         self._welcomed = False
-        self._heard = True
-        self._silent_pings = 0
+        self._clock = asyncio.get_running_loop().time
+        self._heard_at = self._clock()
         self._notify = asyncio.Event()
         self._repaint_rest = b""
         self._lost = False
@@ -148,7 +147,10 @@ class TerminalClient:
     async def _serve(self) -> Closing:
         """Run all parts until the first ends; return how to close."""
         loop = asyncio.get_running_loop()
-        work = (self._copy_output(), self._take_input(), self._ping(), self._tell())
+        work = (
+            *(self._copy_output(), self._take_input(), self._tell()),
+            *(self._ping(), self._watch_silence()),
+        )
         tasks = [loop.create_task(part) for part in work]
         waited: set[asyncio.Future[None] | asyncio.Future[Closing]] = {
             *tasks,
@@ -285,7 +287,7 @@ class TerminalClient:
                 raise WebSocketDisconnect(message.get("code", 1006))
             if not self._door.is_current(self.principal):
                 raise Closing(CloseCode.UNAUTHENTICATED, "The device was revoked.")
-            self._heard = True
+            self._heard_at = self._clock()
             data = message.get("bytes")
             if data is not None:
                 await self._type(data)
@@ -340,14 +342,19 @@ class TerminalClient:
             self._attachment.hang_up()
 
     async def _ping(self) -> None:
-        """Ping until nothing was heard for too long."""
+        """Ping for ever, so that a live client has something to answer."""
         while True:
-            await asyncio.sleep(self._ping_seconds)
-            self._silent_pings = 0 if self._heard else self._silent_pings + 1
-            self._heard = False
-            if self._silent_pings >= SILENCE_LIMIT_PINGS:
-                raise Closing(CloseCode.TIMEOUT, "Nothing was heard for too long.")
+            await asyncio.sleep(PING_SECONDS)
             await self._send(Ping())
+
+    async def _watch_silence(self) -> None:
+        """Close once nothing was heard for too long."""
+        # Not at the pings: one may wait in a full buffer, and comes up to 20 s late.
+        while True:
+            left = self._heard_at + SILENCE_SECONDS - self._clock()
+            if left <= 0:
+                raise Closing(CloseCode.TIMEOUT, "Nothing was heard for too long.")
+            await asyncio.sleep(left)
 
     async def _tell(self) -> None:
         """Tell the newest size and ownership whenever they change."""

@@ -42,7 +42,7 @@ class CloseCode(IntEnum):
     NOT_FOUND = 4404
     """There is no such terminal (any more)."""
     TIMEOUT = 4408
-    """No first message in time, or nothing heard for two pings."""
+    """No first message in time, or nothing heard for 50 seconds."""
     READ_ONLY = 4409
     """A VIEW ticket admits no input and no size."""
 

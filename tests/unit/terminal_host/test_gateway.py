@@ -16,7 +16,12 @@ from sidestage.errors import HostUnavailable, SidestageError, TicketRefused
 from sidestage.ids import DeviceId, TerminalId
 from sidestage.terminals.desk import Admission, TicketMode
 from sidestage.terminals.model import HostEvent
-from terminal_host.gateway.client import TerminalClient
+from terminal_host.gateway.client import (
+    CLOSE_SECONDS,
+    PING_SECONDS,
+    SILENCE_SECONDS,
+    TerminalClient,
+)
 from terminal_host.gateway.host_attachment import HostAttachment
 from terminal_host.gateway.host_client import HostClient
 from terminal_host.gateway.messages import INPUT_LIMIT_BYTES, Attach
@@ -27,6 +32,7 @@ from terminal_host.gateway.socket import (
     TerminalGateway,
 )
 from terminal_host.host_messages import Attached, AttachRequest
+from tests.fakes.fast_clock import run_fast
 
 HERE = TerminalId("terminal:here")
 DEVICE = Principal(
@@ -364,19 +370,65 @@ async def test_a_closed_gateway_lets_nobody_in(stage: Set) -> None:
     assert await stage.serve(ticket="CONTROL").close_code() == 1012
 
 
-async def test_a_silent_client_is_gone_after_two_pings() -> None:
-    """Half-open sockets held 972 terminals of a neighbour's for ever."""
-    host, desk, client = Host([attached()]), Desk(), Socket()
-    await client.websocket.accept()
-    served = TerminalClient(
+@pytest.mark.parametrize("last_word_seconds", [0, 1, 19, 20, 21, 30.5])
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_silent_client_is_gone_within_a_minute(
+    last_word_seconds: float, reads: bool
+) -> None:
+    """Half-open sockets held 972 terminals of a neighbour's for ever.
+
+    Ours counted two pings: 60 s after the last word, and for ever if the ping itself
+    waited for a client that reads nothing.
+    """
+
+    async def fall_silent() -> float:
+        clock = asyncio.get_running_loop().time
+        client = Socket()
+        await client.websocket.accept()
+        client.blocked = not reads
+        served = asyncio.ensure_future(silent_client(client).run())
+        await asyncio.wait([served], timeout=last_word_seconds)
+        client.say(type="pong")
+        spoke_at = clock()
+        async with asyncio.timeout(600):
+            await served
+        return clock() - spoke_at
+
+    assert PING_SECONDS < 30
+    found_after = SILENCE_SECONDS if reads else SILENCE_SECONDS + CLOSE_SECONDS
+    assert run_fast(fall_silent()) == pytest.approx(found_after, abs=0.1)
+    assert found_after < 55
+
+
+def test_a_silent_client_is_pinged_and_told_why_it_is_closed() -> None:
+    async def fall_silent() -> list[str]:
+        client = Socket()
+        await client.websocket.accept()
+        await silent_client(client).run()
+        texts = [client.sent.get_nowait() for _ in range(client.sent.qsize())]
+        assert texts[-1]["code"] == 4408
+        return [json.loads(it["text"])["type"] for it in texts if "text" in it]
+
+    assert run_fast(fall_silent()) == ["ping", "ping", "error"]
+
+
+def silent_client(client: Socket) -> TerminalClient:
+    """Return the server's side of *client*, whose host never answers."""
+    desk = Desk()
+    return TerminalClient(
         client.websocket,
         desk.spend_ticket(HERE, "VIEW"),
         Attach("VIEW", after=0),
-        host=host,
+        host=SilentHost(),
         door=desk,
         sizes=SizeOwners(lambda _id, _size: None),
-        ping_seconds=0.01,
     )
-    await asyncio.wait_for(served.run(), 5)
-    assert await client.close_code() == 4408
-    host.close()
+
+
+class SilentHost:
+    """A host that never answers."""
+
+    async def attach(self, request: AttachRequest) -> HostAttachment:
+        del request
+        await asyncio.Event().wait()
+        raise AssertionError
