@@ -58,6 +58,8 @@ def control_protocols(
     """
 
     class ControlWebSocket(WebSocketsSansIOProtocol):
+        """A WebSocket whose scope says which process is on the other side."""
+
         async def run_asgi(self) -> None:
             extensions: dict[Any, Any] = {
                 **self.scope.get("extensions", {}),
@@ -67,6 +69,8 @@ def control_protocols(
             await super().run_asgi()
 
     class ControlHttp(HttpToolsProtocol):
+        """Requests whose scope says which process sent them; others are cut off."""
+
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the parent
             super().connection_made(transport)
             self._principal = principal_of(transport, is_agent)
