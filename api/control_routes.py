@@ -1,13 +1,14 @@
-"""What only the command line may ask, over the control socket: the life of tokens.
+"""What only the command line may ask, over the control socket.
 
-JSON, not GraphQL: a token is shown once, to the person at the terminal, and never
-travels through the schema that clients see.
+The life of tokens, and what the server sees of its machine. JSON, not GraphQL: a token
+is shown once, to the person at the terminal, and never travels through the schema that
+clients see.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -15,10 +16,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from api.checks import list_findings
 from sidestage.devices.keeper import TokenKeeper
 from sidestage.devices.model import Principal, PrincipalKind, Scope
 from sidestage.devices.tokens import StoredToken
 from sidestage.errors import InvalidInput, PermissionDenied, SidestageError
+from sidestage.settings import Settings
 
 BODY_LIMIT_BYTES: Final = 4_096
 """The longest request holds a name of 64 characters and four scopes."""
@@ -32,7 +35,7 @@ class ControlParts:
     """What the routes work with."""
 
     keeper: TokenKeeper
-    admin_token_file: Path
+    settings: Settings
 
 
 def control_routes(parts: ControlParts) -> list[Route]:
@@ -53,7 +56,7 @@ def control_routes(parts: ControlParts) -> list[Route]:
 
     async def rotate(request: Request) -> Response:
         await parts.keeper.rotate_admin(
-            parts.admin_token_file, actor=_principal(request)
+            parts.settings.admin_token_file, actor=_principal(request)
         )
         return JSONResponse({"rotated": True})
 
@@ -62,8 +65,14 @@ def control_routes(parts: ControlParts) -> list[Route]:
         revoked = await parts.keeper.revoke(token_id, actor=_principal(request))
         return JSONResponse({"revoked": revoked})
 
+    async def check(_: Request) -> Response:
+        # In a thread: it starts programs and reads files.
+        findings = await asyncio.to_thread(list_findings, parts.settings)
+        return JSONResponse({"checks": [asdict(each) for each in findings]})
+
     base = "/control/tokens"
     return [
+        Route("/control/checks", _guarded(check, Scope.VIEW), methods=["GET"]),
         Route(base, _guarded(list_tokens), methods=["GET"]),
         Route(base, _guarded(create), methods=["POST"]),
         Route(f"{base}/rotate", _guarded(rotate), methods=["POST"]),
@@ -71,10 +80,10 @@ def control_routes(parts: ControlParts) -> list[Route]:
     ]
 
 
-def _guarded(handler: _Handler) -> _Handler:
+def _guarded(handler: _Handler, scope: Scope = Scope.ADMIN) -> _Handler:
     async def guarded(request: Request) -> Response:
         try:
-            _check_admin(_principal(request))
+            _check_scope(_principal(request), scope)
             return await handler(request)
         except PermissionDenied as error:
             return _refusal(error, 403)
@@ -84,8 +93,8 @@ def _guarded(handler: _Handler) -> _Handler:
     return guarded
 
 
-def _check_admin(principal: Principal) -> None:
-    if not principal.may(Scope.ADMIN):
+def _check_scope(principal: Principal, scope: Scope) -> None:
+    if not principal.may(scope):
         raise PermissionDenied("Run this in your own terminal.")
 
 

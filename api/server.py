@@ -121,7 +121,7 @@ def check_bind(settings: Settings) -> None:
     raise SettingsInvalid(
         f"{settings.host} can be reached from other machines, and tokens would travel "
         "in clear. Put a TLS proxy before Sidestage and name its address in "
-        "public_urls, or say insecure_bind = true."
+        "public_urls, or say --insecure-bind (the setting insecure_bind = true)."
     )
 
 
@@ -156,7 +156,7 @@ def _application(
             capabilities=CAPABILITIES,
         ),
     )
-    control = ControlParts(wired.keeper, settings.admin_token_file)
+    control = ControlParts(wired.keeper, settings)
     routes = [gateway.route, *control_routes(control)]
     return create_app(parts, extra_routes=routes)
 

@@ -130,8 +130,9 @@ def read_settings(
     *flags* are the values of the command line; None among them means "not given".
     """
     given = {k: v for k, v in (flags or {}).items() if v is not None}
-    home = Path(environment.get("HOME") or Path.home())
-    state_dir = _state_dir(given.pop("state_dir", None), environment, home)
+    home = _home(environment)
+    named = given.pop("state_dir", None)
+    state_dir = _absolute(str(named), home) if named else default_state_dir(environment)
     values: dict[str, object] = {}
     values.update(_from_file(state_dir / SETTINGS_FILE))
     values.update(_from_environment(environment))
@@ -146,12 +147,18 @@ def read_settings(
     )
 
 
-def _state_dir(flag: object, environment: Mapping[str, str], home: Path) -> Path:
-    named = flag or environment.get("SIDESTAGE_STATE_DIR")
+def default_state_dir(environment: Mapping[str, str]) -> Path:
+    """Return the state folder where `--state-dir` names none."""
+    home = _home(environment)
+    named = environment.get("SIDESTAGE_STATE_DIR")
     if named:
-        return _absolute(str(named), home)
+        return _absolute(named, home)
     base = environment.get("XDG_STATE_HOME")
     return (Path(base) if base else home / ".local" / "state") / "sidestage"
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("HOME") or Path.home())
 
 
 def _absolute(text: str, home: Path) -> Path:
@@ -165,7 +172,12 @@ def _from_file(path: Path) -> dict[str, object]:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
+        raise SettingsInvalid(
+            f"The state folder {path.parent} cannot be used: {error.strerror}, reading "
+            f"{path.name}. Name another folder with --state-dir."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsInvalid(f"{path} cannot be read: {error}") from error
     known = {f.name for f in SETTABLE}
     for name in values:

@@ -4,21 +4,23 @@ import json
 import socket
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import httpx
 from websockets.asyncio.client import ClientConnection, unix_connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from sidestage.command.failure import CommandFailed
+from sidestage.command.failure import CommandFailed, ServerGone
+from sidestage.command.own_name import write_command
 from sidestage.settings import Settings
 
 ANSWER_PATIENCE_SECONDS: Final = 75.0
 """A start may take a minute on a loaded machine; a query takes milliseconds."""
 BASE: Final = "http://sidestage"
 MESSAGE_LIMIT_BYTES: Final = 16 * 1024 * 1024
+OWN_CLOSE_CODES: Final = 4000
+"""From here on a code says what was wrong with us; below, that the server went away."""
 
 Json = Mapping[str, Any]
 
@@ -26,9 +28,13 @@ Json = Mapping[str, Any]
 class Client:
     """A connection to the server on one control socket."""
 
-    def __init__(self, http: httpx.Client, path: Path) -> None:
+    def __init__(self, http: httpx.Client, settings: Settings) -> None:
         self._http = http
-        self._path = path
+        self.settings = settings
+
+    def write(self, words: str) -> str:
+        """Return the command line that runs *words* on this server."""
+        return write_command(self.settings, words)
 
     def query(self, document: str, variables: Json | None = None) -> dict[str, Any]:
         """Run an operation and return its data; raises `CommandFailed`."""
@@ -55,7 +61,7 @@ class Client:
             )
             answer = response.json()
         except httpx.TransportError as error:
-            raise CommandFailed(_no_server(self._path)) from error
+            raise no_server(self.settings) from error
         except ValueError as error:
             raise CommandFailed("The server's answer is not JSON.") from error
         if not isinstance(answer, dict):
@@ -69,28 +75,30 @@ class Client:
 def open_client(settings: Settings) -> Iterator[Client]:
     """Give a client of the server on the settings' state folder.
 
-    Raises `CommandFailed` if none listens there.
+    Raises `ServerGone` if none listens there.
     """
-    _check_listening(settings.control_socket)
+    _check_listening(settings)
     transport = httpx.HTTPTransport(uds=str(settings.control_socket))
     with httpx.Client(
         transport=transport, base_url=BASE, timeout=ANSWER_PATIENCE_SECONDS
     ) as http:
-        yield Client(http, settings.control_socket)
+        yield Client(http, settings)
 
 
-def _check_listening(path: Path) -> None:
+def _check_listening(settings: Settings) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
-            probe.connect(str(path))
+            probe.connect(str(settings.control_socket))
         except OSError as error:
-            raise CommandFailed(_no_server(path)) from error
+            raise no_server(settings) from error
 
 
-def _no_server(path: Path) -> str:
-    return (
-        f"No server answers on {path}. Start one with `sidestage serve`, or name its "
-        "state folder with --state-dir."
+def no_server(settings: Settings) -> ServerGone:
+    """Return the error that no server listens on the settings' state folder."""
+    return ServerGone(
+        f"No server answers on {settings.control_socket}. Start one with "
+        f"`{write_command(settings, 'serve')}`, or name its state folder with "
+        "--state-dir."
     )
 
 
@@ -106,7 +114,7 @@ def payload_of(data: Json, field: str, typename: str) -> dict[str, Any]:
 async def open_socket(
     settings: Settings, path: str, subprotocol: str
 ) -> AsyncGenerator[ClientConnection]:
-    """Open a WebSocket to the server; raises `CommandFailed`."""
+    """Open a WebSocket to the server; raises `ServerGone`."""
     try:
         connection = await unix_connect(
             str(settings.control_socket),
@@ -115,8 +123,9 @@ async def open_socket(
             compression=None,
             max_size=MESSAGE_LIMIT_BYTES,
         )
-    except OSError as error:
-        raise CommandFailed(_no_server(settings.control_socket)) from error
+    except (OSError, InvalidHandshake) as error:
+        # A handshake fails when the server goes away meanwhile: it refuses nobody here.
+        raise no_server(settings) from error
     async with connection:
         yield connection
 
@@ -124,7 +133,10 @@ async def open_socket(
 async def subscribe(
     settings: Settings, document: str, variables: Json
 ) -> AsyncGenerator[dict[str, Any]]:
-    """Yield the data of each message of a subscription; raises `CommandFailed`."""
+    """Yield the data of each message of a subscription.
+
+    Raises `ServerGone` when the server goes away, `CommandFailed` if it refuses.
+    """
     async with open_socket(settings, "graphql", "graphql-transport-ws") as connection:
         await connection.send(json.dumps({"type": "connection_init"}))
         operation = {"query": document, "variables": dict(variables)}
@@ -141,4 +153,12 @@ async def subscribe(
                 elif message["type"] == "error":
                     raise CommandFailed(str(message["payload"][0]["message"]))
         except ConnectionClosed as error:
-            raise CommandFailed("The server closed the connection.") from error
+            raise _closed(connection.close_code, connection.close_reason) from error
+        raise _closed(connection.close_code, connection.close_reason)
+
+
+def _closed(code: int | None, reason: str | None) -> CommandFailed:
+    sentence = f"The server closed the connection ({reason or code})."
+    if code is not None and code >= OWN_CLOSE_CODES:
+        return CommandFailed(sentence)
+    return ServerGone(sentence)

@@ -15,6 +15,7 @@ _SUBCOMMANDS: Final = (
     "sessions",
     "resume",
     "attach",
+    "terminals",
     "projects",
     "token",
     "doctor",
@@ -24,9 +25,26 @@ INTERRUPTED_STATUS: Final = 130
 """What shells give a program that SIGINT ended: 128 + 2."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that answers a wrong option with the subcommand's own usage.
+
+    argparse hands what a subcommand did not know up to the whole command's parser.
+    """
+
+    def parse_known_args(  # type: ignore[override]  # overloads in the parent
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="sidestage",
         description="See and answer the coding agents you left running.",
         epilog="Start with `sidestage serve`; `sidestage doctor` says what is missing.",

@@ -6,16 +6,20 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sidestage.command.client import Client, open_client, payload_of
 from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_json, add_state_dir, settings_of
-from sidestage.text import clean_text
+from sidestage.command.picking import matching, only
+from sidestage.command.table import Column, Shrink, cell, print_table
 
 PAGE_ROWS: Final = 100
+COLUMNS: Final = (
+    Column("NAME", Shrink.END),
+    Column("FOLDER", Shrink.START),
+    Column("ACCESS"),
+)
 
 _LIST: Final = """query Projects($first: Int!, $after: String) {
   projects(first: $first, after: $after) {
@@ -57,7 +61,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     adding.set_defaults(run=run_add)
     removing = actions.add_parser("remove", help="forget a project; its folder stays")
-    removing.add_argument("project", help="its id, or its folder")
+    removing.add_argument("project", help="its folder, its name, or its id")
     removing.set_defaults(run=run_remove)
     for each in (listing, adding, removing):
         add_json(each)
@@ -70,19 +74,17 @@ def run_list(arguments: argparse.Namespace) -> int:
         rows = _list_projects(client)
     if arguments.json:
         return _print_json(rows)
-    console = Console(highlight=False)
     if not rows:
-        console.print("No projects yet. Add one with `sidestage projects add FOLDER`.")
+        adding = client.write("projects add FOLDER")
+        sys.stdout.write(f"No projects yet. Add one with `{adding}`.\n")
         return 0
-    table = Table(box=None, pad_edge=False)
-    for title in ("NAME", "FOLDER", "ACCESS", "ID"):
-        table.add_column(title)
-    for row in rows:
-        access = "read-only" if row["readOnly"] else "read-write"
-        name, path = (clean_text(row[key], multiline=False) for key in ("name", "path"))
-        table.add_row(Text(name), Text(path), access, row["id"])
-    console.print(table)
+    print_table(COLUMNS, [_cells(row) for row in rows])
     return 0
+
+
+def _cells(row: dict[str, Any]) -> tuple[Text, ...]:
+    access = "read-only" if row["readOnly"] else "read-write"
+    return cell(row["name"]), cell(row["path"]), Text(access)
 
 
 def run_add(arguments: argparse.Namespace) -> int:
@@ -95,7 +97,12 @@ def run_add(arguments: argparse.Namespace) -> int:
         given["name"] = arguments.name
     with open_client(settings_of(arguments)) as client:
         data = client.query(_ADD, {"input": given})
-    project = payload_of(data, "registerProject", "RegisterProjectPayload")["project"]
+    try:
+        payload = payload_of(data, "registerProject", "RegisterProjectPayload")
+    except CommandFailed as error:
+        # The folder that was meant: a relative path depends on where one stands.
+        raise CommandFailed(f"{given['path']}: {error}") from error
+    project = payload["project"]
     if arguments.json:
         return _print_json(project)
     sys.stdout.write(f"{project['path']} is now the project {project['name']!r}.\n")
@@ -128,15 +135,11 @@ def _list_projects(client: Client) -> list[dict[str, Any]]:
 
 
 def _find_project(client: Client, named: str) -> str:
-    if named.startswith("project:"):
-        return named
+    rows = _list_projects(client)
     path = str(Path(named).resolve())
-    for row in _list_projects(client):
-        if row["path"] == path:
-            return str(row["id"])
-    raise CommandFailed(
-        f"{path} is not a project. `sidestage projects list` shows all."
-    )
+    found = [row for row in rows if row["path"] == path] or matching(rows, named)
+    listing = client.write("projects list")
+    return str(only(found, named, kind="project", listing=listing)["id"])
 
 
 def _print_json(value: object) -> int:

@@ -10,6 +10,7 @@ import uvloop
 
 from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_state_dir
+from sidestage.command.own_name import write_command
 from sidestage.settings import read_settings
 
 if TYPE_CHECKING:
@@ -105,15 +106,9 @@ def announce(ready: "Ready") -> None:
         f"Sidestage found {_count(ready.sessions, 'session')} and serves on",
         ready.url,
         f"The admin token lies in {settings.admin_token_file}",
+        *_next_steps(ready),
+        "Stop with Ctrl-C; terminals go on running.",
     ]
-    if ready.projects == 0:
-        lines.append(
-            "Next: `sidestage projects add FOLDER`, so that sessions there can be "
-            "resumed; `sidestage sessions` lists them all."
-        )
-    else:
-        lines.append("Next: `sidestage sessions` lists them; `sidestage resume ID`.")
-    lines.append("Stop with Ctrl-C; terminals go on running.")
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
     if ready.as_root and not settings.allow_root:
@@ -121,6 +116,22 @@ def announce(ready: "Ready") -> None:
             "sidestage: warning: running as root. Terminals need an ordinary user "
             "(or --allow-root, where the sandbox is weaker).\n"
         )
+
+
+def _next_steps(ready: "Ready") -> tuple[str, ...]:
+    def write(words: str) -> str:
+        return f"`{write_command(ready.settings, words)}`"
+
+    start: tuple[str, ...] = ()
+    if ready.sessions == 0:
+        start = ("Next: start an agent in any terminal, and say something.",)
+    if ready.projects == 0:
+        then = "Then" if start else "Next"
+        adding = f"{then}: {write('projects add FOLDER')}, so that sessions there can "
+        return (*start, f"{adding}be resumed; {write('sessions')} lists them all.")
+    if start:
+        return (*start, f"Then: {write('sessions')} lists it.")
+    return (f"Next: {write('sessions')} lists them; {write('resume ID')}.",)
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,17 +3,29 @@
 import argparse
 import json
 import sys
-from typing import Final
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from sidestage.command.client import open_client
+from sidestage.command.client import Client, open_client
+from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_json, add_state_dir, settings_of
+from sidestage.command.picking import matching, only
+from sidestage.command.table import Column, Shrink, cell, print_table
 
 _SCOPES: Final = ("VIEW", "READ", "TERMINAL", "ADMIN")
 _PATH: Final = "/control/tokens"
+HOURS_LIMIT: Final = 10 * 366 * 24
+"""Ten years, as the server allows."""
+COLUMNS: Final = (
+    Column("NAME", Shrink.END),
+    Column("SCOPES"),
+    Column("LAST USED"),
+    Column("EXPIRES"),
+    Column("ID"),
+)
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -41,13 +53,13 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="what it allows (may be given several times; default: view)",
     )
     making.add_argument(
-        "--hours", type=int, help="how long it lasts (default: for ever)"
+        "--hours", type=_hours, help="how long it lasts (default: for ever)"
     )
     making.set_defaults(run=run_create)
     rotating = actions.add_parser("rotate", help="replace the admin token")
     rotating.set_defaults(run=run_rotate)
     revoking = actions.add_parser("revoke", help="revoke a token")
-    revoking.add_argument("id", help="its id, as `sidestage token list` shows it")
+    revoking.add_argument("token", help="its name, its id, or the beginning of that")
     revoking.set_defaults(run=run_revoke)
     for each in (path, listing, making, rotating, revoking):
         add_state_dir(each)
@@ -67,19 +79,18 @@ def run_list(arguments: argparse.Namespace) -> int:
         json.dump(tokens, sys.stdout, ensure_ascii=False, indent=2)
         sys.stdout.write("\n")
         return 0
-    table = Table(box=None, pad_edge=False)
-    for title in ("NAME", "SCOPES", "LAST USED", "EXPIRES", "ID"):
-        table.add_column(title)
-    for token in tokens:
-        table.add_row(
-            Text(token["name"]),
-            " ".join(token["scopes"]),
-            token["lastUsedAt"] or "never",
-            token["expiresAt"] or "never",
-            token["id"],
-        )
-    Console(highlight=False).print(table)
+    print_table(COLUMNS, [_cells(token) for token in tokens])
     return 0
+
+
+def _cells(token: Mapping[str, Any]) -> tuple[Text, ...]:
+    return (
+        cell(token["name"]),
+        Text(" ".join(token["scopes"])),
+        Text(_minute(token["lastUsedAt"])),
+        Text(_minute(token["expiresAt"])),
+        Text(token["id"]),
+    )
 
 
 def run_create(arguments: argparse.Namespace) -> int:
@@ -107,7 +118,31 @@ def run_rotate(arguments: argparse.Namespace) -> int:
 def run_revoke(arguments: argparse.Namespace) -> int:
     """Revoke a token; its connections are closed."""
     with open_client(settings_of(arguments)) as client:
-        answer = client.request("POST", f"{_PATH}/revoke", {"id": arguments.id})
-    known = answer["revoked"]
-    sys.stdout.write("Revoked.\n" if known else "There is no token with that id.\n")
-    return 0 if known else 1
+        token = _find_token(client, arguments.token)
+        answer = client.request("POST", f"{_PATH}/revoke", {"id": token["id"]})
+    name = cell(token["name"]).plain
+    if not answer["revoked"]:
+        raise CommandFailed(f"The token {name!r} was revoked already.")
+    sys.stdout.write(f"Revoked {name!r}; what used it is cut off.\n")
+    return 0
+
+
+def _find_token(client: Client, named: str) -> Mapping[str, Any]:
+    tokens = client.request("GET", _PATH)["tokens"]
+    found = matching(tokens, named)
+    return only(found, named, kind="token", listing=client.write("token list"))
+
+
+def _hours(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) <= HOURS_LIMIT:
+        return int(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not a whole number of hours from 1 to {HOURS_LIMIT}"
+    )
+
+
+def _minute(at: str | None) -> str:
+    """Return an instant in local time, to the minute."""
+    if at is None:
+        return "never"
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M")

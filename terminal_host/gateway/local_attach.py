@@ -85,11 +85,12 @@ class LocalAttachment:
     """Copies between an established WebSocket and a terminal's descriptors."""
 
     def __init__(
-        self, connection: ClientConnection, *, keyboard: int, display: int
+        self, connection: ClientConnection, *, keyboard: int, display: int, view: bool
     ) -> None:
         self._connection = connection
         self._keyboard = keyboard
         self._display = display
+        self._view = view
         self._filter = AttachFilter()
         self._keys = DetachKeys()
         self._typed: asyncio.Queue[bytes] = asyncio.Queue(1)
@@ -182,7 +183,8 @@ class LocalAttachment:
             self._stopped.set()
             return
         keys = self._keys.feed(data)
-        if keys:
+        # A VIEW ticket admits no input: the server would end the connection.
+        if keys and not self._view:
             # Full after one piece: the keyboard is read again once it is sent.
             asyncio.get_running_loop().remove_reader(self._keyboard)
             self._typed.put_nowait(keys)
@@ -198,6 +200,8 @@ class LocalAttachment:
         while True:
             await self._resized.wait()
             self._resized.clear()
+            if self._view:  # nor a size
+                continue
             cols, rows = terminal_size(self._display)
             await self._send(Resize(cols, rows))
 
@@ -217,14 +221,22 @@ class LocalAttachment:
 
 
 async def attach_local(
-    connection: ClientConnection, ticket: str, *, keyboard: int = 0, display: int = 1
+    connection: ClientConnection,
+    ticket: str,
+    *,
+    keyboard: int = 0,
+    display: int = 1,
+    view: bool = False,
 ) -> Outcome:
     """Show the terminal that *ticket* admits to, on this process's own terminal.
 
     *connection* is a WebSocket to the terminal's path, with its subprotocol; it is
-    closed at the end. Raises `OSError` if *keyboard* is no terminal.
+    closed at the end. With *view*, as a VIEW ticket demands, neither keys nor sizes are
+    sent; the detach keys work. Raises `OSError` if *keyboard* is no terminal.
     """
-    attachment = LocalAttachment(connection, keyboard=keyboard, display=display)
+    attachment = LocalAttachment(
+        connection, keyboard=keyboard, display=display, view=view
+    )
     return await attachment.run(ticket)
 
 

@@ -1,18 +1,15 @@
 """What the command line says, over a stand-in for the server's answers."""
 
 import json
-from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import httpx
 import pytest
 
-from sidestage.command import client
 from sidestage.command.main import make_parser, run
 
 Json = dict[str, Any]
-Answer = Callable[[Json], Json]
 
 ROW: Json = {
     "id": "outside:" + "a1" * 16,
@@ -34,34 +31,6 @@ OTHER: Json = ROW | {
 }
 
 
-@pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Json]:
-    """Answers by the beginning of the operation; the transport is httpx's own."""
-    given: dict[str, Json] = {}
-
-    def handle(request: httpx.Request) -> httpx.Response:
-        body = json.loads(request.content) if request.content else {}
-        text = body.get("query", request.url.path)
-        for beginning, answer in given.items():
-            if beginning in text:
-                return httpx.Response(answer.get("status", 200), json=answer)
-        return httpx.Response(404, json={"message": "nothing prepared"})
-
-    def transport(**_: object) -> httpx.MockTransport:
-        return httpx.MockTransport(handle)
-
-    monkeypatch.setattr(httpx, "HTTPTransport", transport)
-    monkeypatch.setattr(client, "_check_listening", lambda path: None)
-    return given
-
-
-@pytest.fixture(autouse=True)
-def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SIDESTAGE_STATE_DIR", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "120")
-    return tmp_path
-
-
 def page(*rows: Json) -> Json:
     info = {"hasNextPage": False, "endCursor": None}
     return {"data": {"outsideSessions": {"nodes": list(rows), "pageInfo": info}}}
@@ -77,6 +46,7 @@ def test_every_subcommand_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         "sessions",
         "resume",
         "attach",
+        "terminals",
         "projects",
         "token",
         "doctor",
@@ -165,6 +135,212 @@ def test_attaching_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "This needs a terminal" in capsys.readouterr().err
 
 
+def refuse(answers: dict[str, Json], typename: str, **more: object) -> None:
+    refused = {"__typename": typename, "code": "X", "message": "No."} | more
+    answers["mutation Resume"] = {"data": {"resumeOutsideSession": refused}}
+
+
+def test_resuming_what_is_open_says_how_to_attach(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The refusal left one to look for the terminal in which it is open."""
+    refuse(answers, "OutsideSessionResumed", openTerminal={"id": "terminal:7"})
+    assert run(["resume", ROW["id"], "--detached"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("sidestage: No. Attach with: ")
+    assert told.endswith("sidestage attach terminal:7\n")
+
+
+def test_resuming_outside_of_a_project_says_how_to_register_the_folder(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The refusal named neither the folder nor the command."""
+    refuse(answers, "OutsideResumeUnavailable")
+    node: Json = {"directory": "/srv/a b", "project": None}
+    answers["query Folder"] = {"data": {"node": node}}
+    assert run(["resume", ROW["id"], "--detached"]) == 1
+    told = capsys.readouterr().err
+    assert "Its folder is /srv/a b." in told
+    assert told.endswith("sidestage projects add '/srv/a b'\n")
+    node["project"] = {"id": "project:1"}
+    assert run(["resume", ROW["id"], "--detached"]) == 1
+    assert capsys.readouterr().err == "sidestage: No.\n"
+
+
+def test_resuming_without_a_terminal_names_the_way_that_needs_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["resume", "a1"]) == 1
+    assert "--detached" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["resume", "attach"])
+def test_the_help_says_how_to_detach(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was only said after attaching, above what the program then drew."""
+    with pytest.raises(SystemExit):
+        run([name, "--help"])
+    assert "Ctrl-] and then d to detach" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["sessions", "--bogus"], "usage: sidestage sessions"),
+        (["projects", "list", "--bogus"], "usage: sidestage projects list"),
+        (["--bogus", "sessions"], "usage: sidestage [-h]"),
+    ],
+)
+def test_a_wrong_option_shows_the_usage_of_its_subcommand(
+    arguments: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The usage of the whole command came, which tells no option."""
+    with pytest.raises(SystemExit) as ended:
+        run(arguments)
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith(usage)
+    assert "unrecognized arguments: --bogus" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sessions", "-n", "-1"], "--rows: '-1' is not a whole number"),
+        (["token", "create", "x", "--hours", "0"], "--hours: '0' is not a whole"),
+        (["token", "create", "x", "--hours", "0.5"], "--hours: '0.5' is not a whole"),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused_by_its_options_name(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hours were refused as `lifetimeSeconds`; -1 rows were all rows."""
+    with pytest.raises(SystemExit) as ended:
+        run(arguments)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def projects(*names: str) -> Json:
+    rows = [
+        {
+            "id": f"project:{index}{index}aa",
+            "name": name,
+            "path": f"/srv/{index}/{name}",
+            "readOnly": False,
+            "templates": [],
+        }
+        for index, name in enumerate(names)
+    ]
+    info = {"hasNextPage": False, "endCursor": None}
+    return {"data": {"projects": {"nodes": rows, "pageInfo": info}}}
+
+
+def test_projects_are_listed_without_ids(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ids that nobody types were cut, and took the folders' place."""
+    answers["query Projects"] = projects("app")
+    assert run(["projects", "list"]) == 0
+    title, line = capsys.readouterr().out.splitlines()
+    assert title.split() == ["NAME", "FOLDER", "ACCESS"]
+    assert line.split() == ["app", "/srv/0/app", "read-write"]
+
+
+@pytest.mark.parametrize("named", ["/srv/1/api", "api", "project:11aa", "11", "11aa"])
+def test_a_project_is_removed_by_folder_name_or_id(
+    answers: dict[str, Json], asked: list[Json], named: str
+) -> None:
+    """Only a whole id, which no list showed whole, or the folder was understood."""
+    answers["query Projects"] = projects("app", "api")
+    gone = {"__typename": "RemoveProjectPayload", "project": {"id": "", "path": "/x"}}
+    answers["mutation Remove"] = {"data": {"removeProject": gone}}
+    assert run(["projects", "remove", named]) == 0
+    assert asked[-1]["variables"] == {"input": {"projectId": "project:11aa"}}
+
+
+def test_a_name_of_two_projects_is_not_enough(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers["query Projects"] = projects("app", "app")
+    assert run(["projects", "remove", "app"]) == 1
+    assert "2 projects are like 'app'" in capsys.readouterr().err
+    assert run(["projects", "remove", "else"]) == 1
+    told = capsys.readouterr().err
+    assert "There is no project 'else'" in told
+    assert "sidestage projects list`" in told
+
+
+def test_a_folder_that_is_refused_is_named(
+    answers: dict[str, Json],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`projects add nothere` said "There is no such folder", and not where."""
+    monkeypatch.chdir(tmp_path)
+    refused = {"__typename": "ProjectFolderMissing", "code": "X", "message": "No."}
+    answers["mutation Add"] = {"data": {"registerProject": refused}}
+    assert run(["projects", "add", "nothere"]) == 1
+    assert capsys.readouterr().err == f"sidestage: {tmp_path}/nothere: No.\n"
+
+
+TOKENS: Final = (
+    {
+        "id": "00112233445566aa",
+        "name": "wall",
+        "scopes": ["READ", "VIEW"],
+        "lastUsedAt": "2026-11-30T12:34:56.789012+00:00",
+        "expiresAt": None,
+    },
+    {
+        "id": "99112233445566aa",
+        "name": "a name that is long enough to make others narrow",
+        "scopes": ["ADMIN", "READ", "TERMINAL", "VIEW"],
+        "lastUsedAt": None,
+        "expiresAt": None,
+    },
+)
+
+
+def test_tokens_are_listed_on_a_line_each(
+    answers: dict[str, Json],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Scopes were wrapped, and times had microseconds and an offset."""
+    monkeypatch.setenv("COLUMNS", "80")
+    answers["/control/tokens"] = {"tokens": list(TOKENS)}
+    assert run(["token", "list"]) == 0
+    _, wall, other = capsys.readouterr().out.splitlines()
+    used = datetime(2026, 11, 30, 12, 34, tzinfo=UTC).astimezone()
+    assert f"READ VIEW  {used:%Y-%m-%d %H:%M}".split() == wall.split()[1:5]
+    assert "ADMIN READ TERMINAL VIEW" in other
+    assert other.endswith("99112233445566aa")
+
+
+@pytest.mark.parametrize("named", ["wall", "00112233445566aa", "0011"])
+def test_a_token_is_revoked_by_name_or_id(
+    answers: dict[str, Json], asked: list[Json], named: str
+) -> None:
+    """`token revoke wall` said that there is no token with that id."""
+    answers["/control/tokens/revoke"] = {"revoked": True}
+    answers["/control/tokens"] = {"tokens": list(TOKENS)}
+    assert run(["token", "revoke", named]) == 0
+    assert asked[-1] == {"id": "00112233445566aa"}
+
+
+def test_revoking_an_unknown_token_names_the_list(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers["/control/tokens"] = {"tokens": list(TOKENS)}
+    assert run(["token", "revoke", "door"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("sidestage: There is no token 'door'.")
+    assert "sidestage token list`" in told
+
+
 def test_a_new_token_is_printed_alone(
     answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,3 +370,19 @@ def test_doctor_finds_a_missing_server_and_says_so_in_json(
     assert found["server"]["verdict"] == "warning"
     assert "sidestage serve" in found["server"]["sentence"]
     assert found["state folder"]["verdict"] == "ok"
+
+
+def test_doctor_tells_what_a_running_server_sees(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It checked its own shell: all was well, and the server had no agent to start."""
+    seen = {"name": "claude", "verdict": "problem", "sentence": "Not on its PATH."}
+    answers["/control/checks"] = {"checks": [seen]}
+    health = {"status": "DEGRADED", "notes": ["One.", "Two."]}
+    answers["health"] = {"data": {"server": {"health": health}}}
+    assert run(["doctor"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "This machine, as the server sees it:",
+        "problem  claude: Not on its PATH.",
+        "warning  server: One. Two.",
+    ]

@@ -1,6 +1,5 @@
 """`scripts/setup.sh`, over stand-ins for Python, pip and uv that install nothing."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -85,7 +84,7 @@ def test_another_python_on_the_path_is_no_reason_to_install(
 ) -> None:
     """Each change of the PATH between two starts brought back "installing"."""
     checkout.set_up()
-    checkout.python = shutil.move(checkout.python, checkout.python.with_name("py"))
+    checkout.python = checkout.python.rename(checkout.python.with_name("py"))
     assert checkout.set_up() == (0, "", [])
 
 
@@ -96,7 +95,7 @@ def test_a_changed_lock_file_is_installed(checkout: Checkout) -> None:
 
 
 def test_an_environment_that_was_not_finished_is_made_anew(checkout: Checkout) -> None:
-    """Ctrl-C left a .venv without pip; every later start failed, blaming the network."""
+    """Ctrl-C left a .venv without pip; later starts failed and blamed the network."""
     unfinished = checkout.folder / ".venv" / "bin"
     unfinished.mkdir(parents=True)
     shutil.copy(checkout.python, unfinished / "python")
@@ -121,8 +120,6 @@ def test_a_stop_says_so_without_a_traceback_and_the_next_start_goes_on(
 def test_a_moved_checkout_is_set_up_anew(checkout: Checkout) -> None:
     """The programs in .venv name the folder they were installed in; none started."""
     checkout.set_up()
-    checkout.folder = Path(
-        os.fspath(checkout.folder.rename(checkout.folder.parent / "s3"))
-    )
+    checkout.folder = checkout.folder.rename(checkout.folder.with_name("s3"))
     assert checkout.set_up()[2] == EVERYTHING
     assert checkout.set_up()[2] == []

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from sidestage.command import doctor
-from sidestage.command.doctor import Finding, Verdict
+from api import checks
+from api.checks import Finding, Verdict, list_findings
 from sidestage.settings import Settings, read_settings
 from terminal_host.host.sandbox import BubblewrapConfiner
 from terminal_host.host.sandbox_probe import SandboxProbe
@@ -27,7 +27,7 @@ def put_claude(settings: Settings, script: str) -> Path:
 
 
 def found(settings: Settings, name: str) -> Finding:
-    [finding] = [f for check in doctor.CHECKS if (f := check(settings)).name == name]
+    [finding] = [f for f in list_findings(settings) if f.name == name]
     return finding
 
 
@@ -98,7 +98,7 @@ def test_a_missing_agent_is_told(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("script", "verdict", "words"),
     [
-        (f"echo '{doctor.TESTED_CLAUDE} (Claude Code)'", Verdict.OK, "is version"),
+        (f"echo '{checks.TESTED_CLAUDE} (Claude Code)'", Verdict.OK, "is version"),
         ("echo '9.9.9 (Claude Code)'", Verdict.OK, "The tests ran with"),
         ("exit 3", Verdict.WARNING, "does not say its version"),
         ("exit 0", Verdict.WARNING, "does not say its version"),
@@ -134,7 +134,7 @@ def test_few_watches_are_told_with_the_command_to_raise_them(
 ) -> None:
     file = tmp_path / "max_user_watches"
     file.write_text(text)
-    monkeypatch.setattr(doctor, "WATCHES_FILE", file)
+    monkeypatch.setattr(checks, "WATCHES_FILE", file)
     finding = found(settings, "watches")
     assert finding.verdict is verdict
     assert (verdict is Verdict.WARNING) == ("sudo sysctl" in finding.sentence)

@@ -1,0 +1,159 @@
+"""What works on this machine, and what to do about the rest.
+
+The checks see what their process sees: its PATH, its rights. So the server makes them
+where one runs, and `sidestage doctor` only where none does.
+"""
+
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from sidestage import __version__
+from sidestage.errors import StateFolderUnsafe
+from sidestage.settings import Settings
+from sidestage.state import check_socket_path
+from terminal_host.host.sandbox import BubblewrapConfiner
+
+TESTED_CLAUDE: Final = "2.1.328"
+"""The version of Claude Code the tests run."""
+VERSION_PATIENCE_SECONDS: Final = 10.0
+DISK_WANTED_BYTES: Final = 100 * 1024 * 1024
+WATCHES_WANTED: Final = 8_192
+"""inotify watches: one a folder of sessions, and other programs need theirs."""
+
+WATCHES_FILE: Final = Path("/proc/sys/fs/inotify/max_user_watches")
+
+
+class Verdict(StrEnum):
+    """How a check went."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: what it looked at, how it went, and what to do."""
+
+    name: str
+    verdict: Verdict
+    sentence: str
+
+
+def list_findings(settings: Settings) -> tuple[Finding, ...]:
+    """Make every check; blocking, for seconds if a program does not answer."""
+    return tuple(check(settings) for check in CHECKS)
+
+
+def _check_python(_: Settings) -> Finding:
+    sentence = f"Sidestage {__version__} on Python {platform.python_version()}."
+    return Finding("program", Verdict.OK, sentence)
+
+
+def _check_state_folder(settings: Settings) -> Finding:
+    folder = settings.state_dir
+    try:
+        check_socket_path(settings.control_socket)
+    except StateFolderUnsafe as error:
+        return Finding("state folder", Verdict.PROBLEM, str(error))
+    if not folder.exists():
+        sentence = f"{folder} does not exist yet; the server makes it."
+        return Finding("state folder", Verdict.OK, sentence)
+    if folder.stat().st_mode & 0o077:
+        sentence = f"{folder} is open to others; the server closes it at its start."
+        return Finding("state folder", Verdict.WARNING, sentence)
+    free = shutil.disk_usage(folder).free
+    if free < DISK_WANTED_BYTES:
+        sentence = f"Only {free // 2**20} MiB are free below {folder}. Make room."
+        return Finding("state folder", Verdict.PROBLEM, sentence)
+    return Finding("state folder", Verdict.OK, f"{folder} is ours alone.")
+
+
+def _check_sandbox(settings: Settings) -> Finding:
+    if not settings.sandbox:
+        sentence = "Switched off by the setting `sandbox`: agents have all your rights."
+        return Finding("sandbox", Verdict.WARNING, sentence)
+    probe = BubblewrapConfiner(allow_root=settings.allow_root).probe()
+    if probe.refusal is not None:
+        return Finding("sandbox", Verdict.PROBLEM, probe.refusal)
+    sentence = f"bubblewrap {probe.bubblewrap_version} works."
+    if not probe.signals_confined:
+        sentence += (
+            " This kernel cannot keep a sandboxed program from sending signals to "
+            "your other processes (that takes Linux 6.12)."
+        )
+        return Finding("sandbox", Verdict.WARNING, sentence)
+    return Finding("sandbox", Verdict.OK, sentence)
+
+
+def _check_claude(settings: Settings) -> Finding:
+    program = shutil.which("claude", path=settings.path)
+    if program is None:
+        sentence = (
+            "`claude` is not on the PATH. Sessions are still listed; to resume one, "
+            "install Claude Code or start the server with a PATH that has it."
+        )
+        return Finding("claude", Verdict.WARNING, sentence)
+    version = _version_of(program)
+    if version is None:
+        sentence = f"{program} does not say its version."
+        return Finding("claude", Verdict.WARNING, sentence)
+    note = "" if version == TESTED_CLAUDE else f" The tests ran with {TESTED_CLAUDE}."
+    return Finding("claude", Verdict.OK, f"{program} is version {version}.{note}")
+
+
+def _version_of(program: str) -> str | None:
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=VERSION_PATIENCE_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    words = done.stdout.split()
+    return words[0] if words else None
+
+
+def _check_sources(settings: Settings) -> Finding:
+    found = [str(folder) for folder in settings.claude_dirs if folder.is_dir()]
+    if not found:
+        named = ", ".join(map(str, settings.claude_dirs))
+        sentence = f"No sessions yet: {named} does not exist. It is waited for."
+        return Finding("sessions", Verdict.WARNING, sentence)
+    return Finding("sessions", Verdict.OK, f"Looked for in {', '.join(found)}.")
+
+
+def _check_watches(_: Settings) -> Finding:
+    try:
+        limit = int(WATCHES_FILE.read_text())
+    except (OSError, ValueError):
+        return Finding("watches", Verdict.OK, "No inotify here; changes are polled.")
+    if limit < WATCHES_WANTED:
+        sentence = (
+            f"fs.inotify.max_user_watches is {limit}. When other programs use them up, "
+            "changes are polled and come later. Raise it: sudo sysctl "
+            "fs.inotify.max_user_watches=524288"
+        )
+        return Finding("watches", Verdict.WARNING, sentence)
+    return Finding("watches", Verdict.OK, f"{limit} inotify watches are allowed.")
+
+
+CHECKS: Final[tuple[Callable[[Settings], Finding], ...]] = (
+    _check_python,
+    _check_state_folder,
+    _check_sandbox,
+    _check_claude,
+    _check_sources,
+    _check_watches,
+)
+"""In the order in which they are shown."""
