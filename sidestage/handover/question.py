@@ -54,13 +54,12 @@ def is_free_form_question(text: str) -> bool:
     has_list = is_after_thought = False
     for block in reversed(parse_blocks(text.replace("’", "'"))):
         if block.is_list:
-            is_final = not has_list and not is_after_thought
-            if is_final and _ends_in_mark(block.lines[-1]):
+            if _ends_in_mark(block.lines[-1]) and not is_after_thought:
                 return True
             has_list = True
         elif _is_afterthought(block.text):
             is_after_thought = True
-        elif not _says_nothing(block.text, has_list=has_list):
+        elif not _says_nothing(block.text):
             return _asks(block.text, has_list=has_list, open_only=is_after_thought)
     return False
 
@@ -80,11 +79,9 @@ def _asks(text: str, *, has_list: bool, open_only: bool) -> bool:
     )
 
 
-def _says_nothing(text: str, *, has_list: bool) -> bool:
+def _says_nothing(text: str) -> bool:
     """Tell whether *text* only closes, names a list, or is a short parenthesis."""
-    if has_list and load_phrases().label.search(text):
-        return True
-    if not any(map(str.isalnum, text)):
+    if load_phrases().label.search(text) or not any(map(str.isalnum, text)):
         return True
     if _PARENTHESIS.fullmatch(text) and not _ends_in_mark(text):
         return True

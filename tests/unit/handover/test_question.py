@@ -84,6 +84,10 @@ def test_a_shorter_fence_inside_a_longer_one_closes_nothing() -> None:
     assert not asks(f"{STATEMENT}\n\n````\n```\n{QUESTION}\n```\n{QUESTION}\n````")
 
 
+def test_a_fence_with_a_language_closes_nothing() -> None:
+    assert not asks(f"{STATEMENT}\n\n```\n```python\n{QUESTION}\n```")
+
+
 def test_indented_code_does_not_ask_but_a_list_items_second_line_does() -> None:
     assert not asks(f"{STATEMENT}\n\n    {QUESTION}")
     assert asks("Two things are open:\n\n1. The name.\n\n    Which one do you like?")
@@ -131,10 +135,15 @@ def test_a_courtesy_after_a_question_is_passed_over(closing: str) -> None:
     assert not asks(f"{STATEMENT}\n\n{closing}")
 
 
+def test_a_second_thought_that_asks_is_a_question_itself() -> None:
+    assert asks("What broke?\n\nIf not that, what else could it be?")
+
+
 def test_a_second_thought_leaves_only_a_question_to_the_reader_open() -> None:
     assert asks("Should I use the first?\n\nI'd recommend it.")
     assert not asks("What broke?\n\nI'd recommend an update.")
     assert not asks("What broke?\n\n- the cache\n\nI'd recommend an update.")
+    assert not asks("Checked:\n- what broke?\n\nI'd recommend an update.")
     assert asks("Done.\n\nI'd recommend the first. Tell me which you want.")
 
 
@@ -157,6 +166,10 @@ def test_a_line_that_asks_but_ends_in_a_colon_asks() -> None:
     assert not asks("What we found:\n\n- a\n- b")
 
 
+def test_the_same_question_without_a_list_asks() -> None:
+    assert asks("What changed?")
+
+
 def test_a_label_between_question_and_options_is_passed_over() -> None:
     assert asks(f"{QUESTION}\n\n**Options:**\n\n- a\n- b")
     assert not asks(f"{STATEMENT}\n\n**Options:**\n\n- a\n- b")
@@ -171,6 +184,12 @@ def test_a_question_that_is_answered_does_not_ask() -> None:
     assert asks("Should I cache it? It is read often.")
     assert not asks("Should I cache it? No: it is read once.")
     assert not asks("Why do you see two rows? Because the join doubles them.")
+    assert not asks("Warum soll ich das tun? Der Cache reicht.")
+    assert not asks("Can we help with anything else? It was a pleasure.")
+
+
+def test_a_question_in_parentheses_asks() -> None:
+    assert asks("It is done (should I push?)")
 
 
 def test_a_request_needs_no_mark() -> None:
@@ -180,7 +199,8 @@ def test_a_request_needs_no_mark() -> None:
 
 
 def test_both_apostrophes_are_one() -> None:
-    assert asks("Pick one and I’ll do it.") == asks("Pick one and I'll do it.") is True
+    assert asks("Grant access and I'll go on.")
+    assert asks("Grant access and I’ll go on.")
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
