@@ -96,8 +96,11 @@ async def test_typing_decides_the_size_and_nothing_else_does(
         [now] = await bench.host.list_terminals()
         assert (now.cols, now.rows) == (100, 30)
         await desk.type(b"a")
-        resized = await phone.until_message("resized")
-        assert (resized["cols"], resized["rows"]) == (120, 40)
+        # The size it has may be told before, so not the first message counts.
+        resized = {"type": "resized", "cols": 120, "rows": 40, "owner": False}
+        async with asyncio.timeout(20):
+            while resized not in phone.messages:
+                await phone.receive()
 
 
 async def test_a_replay_makes_no_emulator_answer_whatever_was_printed(
