@@ -17,10 +17,14 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+from tests.e2e.agents.scripted_claude import ScriptedClaude
+from tests.e2e.pty_program import PtyProgram
+from tests.e2e.real_claude import READY
 from tests.e2e.running_server import Feed, RunningServer
 from tests.waiting import wait_for
 
 STOP_LIMIT_SECONDS = 10
+CONVERSATION = "11111111-0000-4000-8000-000000000000"
 FEED = "subscription { outsideSessionFeed { kind upserts { id } removedIds } }"
 
 
@@ -211,6 +215,119 @@ def test_watching_prints_each_change(server: RunningServer) -> None:
         assert watching.wait(20) == 130
 
 
+def test_watching_goes_on_over_a_restart_and_says_that_it_waits(
+    server: RunningServer, home: Path
+) -> None:
+    """A restart of the server ended it, and an empty list printed nothing at all."""
+    said, printed = home / "said", home / "printed"
+    with said.open("w") as errors, printed.open("w") as output:
+        watching = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sidestage", "sessions", "--watch"],
+            env=server.environment,
+            stdout=output,
+            stderr=errors,
+        )
+    with watching:
+        wait_for(lambda: "Watching" in said.read_text(), "it says that it watches")
+        write_session(server.home)
+        wait_for(lambda: "hello" in printed.read_text(), "the session is told")
+        server.stop()
+        wait_for(lambda: "Waiting for it" in said.read_text(), "it waits")
+        (
+            server.home / ".claude" / "projects" / "-srv-p" / f"{CONVERSATION}.jsonl"
+        ).unlink()
+        server.start()
+        wait_for(lambda: "gone" in printed.read_text(), "what changed meanwhile")
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(20) == 130
+    first, second = printed.read_text().splitlines()
+    assert first.split()[1:4] == ["ended", "hello", "/srv/p"]
+    assert second.split()[1:4] == ["gone", "hello", "/srv/p"]
+    assert said.read_text().count("Waiting for it") == 1
+
+
+def test_doctor_sees_with_the_servers_eyes(server: RunningServer, home: Path) -> None:
+    """It looked on its own shell's PATH and called a server well that had no agent."""
+    program = home / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 2.1.328\n")
+    program.chmod(0o755)
+    path = f"{program.parent}:/usr/bin:/bin"
+
+    def claude() -> str:
+        told = json.loads(sidestage(server, "doctor", "--json", PATH=path).stdout)
+        [finding] = [each for each in told if each["name"] == "claude"]
+        return str(finding["verdict"])
+
+    assert claude() == "warning"
+    # An agent may look too.
+    as_agent = sidestage(server, "doctor", CLAUDECODE="1")
+    assert "as the server sees it" in as_agent.stdout
+    server.stop()
+    assert claude() == "ok"
+
+
+def test_the_network_cannot_ask_for_the_checks(server: RunningServer) -> None:
+    answer = httpx.get(
+        f"{server.url}/control/checks",
+        headers={"Authorization": f"Bearer {server.token}"},
+    )
+    assert answer.status_code == 403
+
+
+@pytest.fixture
+def ended(tmp_path: Path) -> Iterator[tuple[RunningServer, Path, str]]:
+    """A server without a sandbox, a folder, and an ended session in it."""
+    claude = ScriptedClaude(tmp_path)
+    folder = claude.make_project("project")
+    with claude.start(directory=folder) as program:
+        program.wait_for(READY)
+        program.send("hello\r")
+        wait_for(claude.transcripts, "a transcript")
+        program.send("/exit\r")
+        program.wait_end()
+    environment = claude.environment()
+    with RunningServer(environment=environment, arguments=["--no-sandbox"]) as server:
+        [row] = server.rows()
+        yield server, folder, str(row["id"]).removeprefix("outside:")[:8]
+
+
+def test_a_session_is_resumed_watched_and_closed_by_the_id_that_is_listed(
+    ended: tuple[RunningServer, Path, str],
+) -> None:
+    """Each refusal left one alone, and nothing listed or closed terminals."""
+    server, folder, session = ended
+    refused = sidestage(server, "resume", "--detached", session)
+    assert f"sidestage projects add {folder}" in refused.stderr
+    assert sidestage(server, "projects", "add", str(folder)).returncode == 0
+    assert sidestage(server, "resume", "--detached", session).returncode == 0
+    refused = sidestage(server, "resume", "--detached", session)
+    [row] = json.loads(sidestage(server, "terminals", "--json").stdout)
+    assert f"sidestage attach {row['id']}" in refused.stderr
+    wait_for(lambda: server.rows()[0]["terminal"], "the session is linked")
+    look_on_and_detach(server, session, row["id"])
+    assert sidestage(server, "terminals", "close", session).returncode == 0
+    assert "No terminals." in sidestage(server, "terminals").stdout
+
+
+def look_on_and_detach(server: RunningServer, session: str, terminal_id: str) -> None:
+    """Type while looking on: the first key ended it."""
+    with PtyProgram(
+        [sys.executable, "-P", "-m", "sidestage", "attach", "--view", session],
+        directory=server.home,
+        environment=server.environment,
+    ) as view:
+        view.wait_for(READY)
+        view.send("never passed on")
+        with server.attach(server.issue_ticket(terminal_id)) as other:
+            other.type("typed by another\r")
+            view.wait_for("typed by another")
+            assert "never passed on" not in other.text
+        view.send("\x1dd")
+        assert view.wait_end() == 0
+        assert "Detached." in view.text
+
+
 def test_what_is_known_survives_a_restart(server: RunningServer) -> None:
     write_session(server.home)
     wait_for(lambda: len(server.rows()) == 1, "the session is listed")
@@ -236,7 +353,7 @@ def write_session(home: Path) -> None:
         "type": "user",
         "uuid": "11111111-0000-4000-8000-000000000001",
         "parentUuid": None,
-        "sessionId": "11111111-0000-4000-8000-000000000000",
+        "sessionId": CONVERSATION,
         "cwd": "/srv/p",
         "timestamp": "2026-11-30T12:00:00.000Z",
         "version": "2.1.328",
@@ -246,5 +363,4 @@ def write_session(home: Path) -> None:
         "origin": {"kind": "human"},
         "message": {"role": "user", "content": "hello"},
     }
-    name = f"{record['sessionId']}.jsonl"
-    (folder / name).write_text(json.dumps(record) + "\n")
+    (folder / f"{CONVERSATION}.jsonl").write_text(json.dumps(record) + "\n")
