@@ -130,7 +130,7 @@ def test_the_earlier_of_several_failing_checks_answers(bench: ResumeBench) -> No
 
     folder = bench.claude.make_project(f"{bench.project.name}/gone")
     session = bench.say_headless("first words", directory=folder)
-    bad = plant(bench, session, "no-uuid")
+    bad = plant(bench, session, "no-uuid", with_prompt=False)
     silent = plant(bench, session, SILENT, with_prompt=False)
     shutil.rmtree(folder)
     refused_when_folder_is_gone(bench, bad, NO_CONVERSATION)  # 5 before 6 and 7
