@@ -195,12 +195,14 @@ async def test_what_it_asks_is_seen_and_so_is_the_answer(
             await on_screen(terminal, "❯")
             await asyncio.to_thread(terminal.send, f"{prompt}\r")
             await on_screen(terminal, dialog)
+            # The registry tells the kind, and the transcript the tool, a little later.
             session = await watcher.session(
-                lambda it: it.waiting_for is not None and it.waiting_for.kind is kind
+                lambda it: (
+                    it.waiting_for is not None
+                    and (it.waiting_for.kind, it.waiting_for.tool_name) == (kind, tool)
+                )
             )
             assert session.state is SessionState.ASKING
-            assert session.waiting_for is not None
-            assert session.waiting_for.tool_name == tool
             assert session.permission_mode in (mode, "default")
             await asyncio.to_thread(terminal.answer, key, dialog=dialog)
             await on_screen(terminal, closing)
