@@ -196,6 +196,7 @@ def test_a_request_needs_no_mark() -> None:
     assert asks("Please confirm that I may delete it.")
     assert asks("Delete it? Please confirm that I may.")
     assert not asks("There is no need to confirm, please continue.")
+    assert not asks("All done. Please let me know if you have questions.")
 
 
 def test_both_apostrophes_are_one() -> None:
