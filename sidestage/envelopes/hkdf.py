@@ -9,8 +9,11 @@ OUTPUT_LIMIT_BYTES: Final = 255 * HASH_BYTES
 
 
 def extract(salt: bytes, key_material: bytes) -> bytes:
-    """Return the 32-byte pseudorandom key of *key_material*; an empty salt is zeros."""
-    return hmac.digest(salt or bytes(HASH_BYTES), key_material, "sha256")
+    """Return the 32-byte pseudorandom key of *key_material*.
+
+    No salt is 32 zeros, as the RFC says: HMAC fills its key up with them anyway.
+    """
+    return hmac.digest(salt, key_material, "sha256")
 
 
 def expand(pseudorandom_key: bytes, info: bytes, length_bytes: int) -> bytes:

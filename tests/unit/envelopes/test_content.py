@@ -140,6 +140,17 @@ def test_garbage_is_refused_and_nothing_else_happens(plaintext: bytes) -> None:
         decode_content(ANSWERING, plaintext)
 
 
+@pytest.mark.parametrize("purpose", OTHER_FIELDS)
+def test_a_field_that_is_no_text_must_be_there_too(purpose: Purpose) -> None:
+    content = content_for(purpose)
+    for name in OTHER_FIELDS[purpose]:
+        del content[name]
+    with pytest.raises(InvalidInput):
+        encode_content(purpose, content)
+    with pytest.raises(EnvelopeInvalid):
+        decode_content(purpose, json.dumps({"v": 1, **content}).encode())
+
+
 def test_what_a_newer_client_adds_is_left_for_its_reader() -> None:
     text = b'{"later":[1],"v":1,' + ANSWER_JSON
     assert decode_content(ANSWERING, text) == {"later": [1], **ANSWER}

@@ -193,6 +193,27 @@ def test_a_bad_ephemeral_key_does_not_open(enc: str) -> None:
     assert broken.value.code is ErrorCode.ENVELOPE_INVALID
 
 
+def test_an_alias_as_ephemeral_key_does_not_open_though_it_was_sealed_with() -> None:
+    """X25519 gives one secret for both spellings, so only our check refuses it."""
+    key = PrivateKey.generate()
+    raw = key.public.raw
+    alias = PrivateKey(key.secret, PublicKey(raw[:31] + bytes([raw[31] | 0x80])))
+    for ephemeral, opens in ((key, True), (alias, False)):
+        sealed = hpke.seal(
+            b"text",
+            info=b"info",
+            aad=b"aad",
+            recipient=HOST_KEY.public,
+            sender=DEVICE_KEY,
+            ephemeral=ephemeral,
+        )
+        if opens:
+            assert unseal_at_host(sealed) == b"text"
+        else:
+            with pytest.raises(SealBroken):
+                unseal_at_host(sealed)
+
+
 @pytest.mark.parametrize("length", range(20))
 def test_a_cut_message_does_not_open(length: int) -> None:
     """One shorter than its tag made PyNaCl fail with a ValueError."""

@@ -178,7 +178,7 @@ PARTS = TEXT.partition("#")[2].split(".")
         TEXT.replace(PARTS[3], PARTS[3][:-1] + "*"),
         TEXT.replace(".SG9", "..SG9"),
         TEXT.rpartition(".")[0],
-        TEXT + "A" * LINK_LIMIT_CHARACTERS,
+        TEXT.replace("/side", "/side" * LINK_LIMIT_CHARACTERS),
     ],
     ids=lambda text: f"{len(text)}:{text[:40]}…{text[-6:]}",
 )

@@ -109,6 +109,13 @@ def test_a_subject_whose_id_has_no_place_on_the_wire_is_not_sealed() -> None:
     assert refused.value.fault == Fault.FORM
 
 
+@pytest.mark.parametrize("expires_at_ms", [-1, 10**16])
+def test_a_time_that_has_no_place_on_the_wire_is_not_sealed(expires_at_ms: int) -> None:
+    with pytest.raises(EnvelopeInvalid) as refused:
+        seal_answer(subject=Subject("offer:1", "", expires_at_ms))
+    assert refused.value.fault == Fault.FORM
+
+
 def test_nothing_sealed_is_readable_in_what_travels() -> None:
     """Peers' push texts and clear headers told the question outside the envelope."""
     fields = seal_answer({"answer": "CANARY", "question": "CANARY", "summary": ""})
