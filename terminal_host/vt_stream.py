@@ -79,7 +79,9 @@ _OPENINGS = {
 class Splitter:
     """Turns output into tokens; what is unfinished waits for the next bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, bulk: re.Pattern[bytes] | None = None) -> None:
+        """Give what *bulk* matches as one piece of text: whole sequences only."""
+        self._bulk = bulk
         self._held = b""
         self._skipping: re.Pattern[bytes] | None = None
 
@@ -104,8 +106,12 @@ class Splitter:
         data = _C1.sub(_seven_bit, data)
         self._held = b""
         while position < len(data):
+            run = self._bulk and self._bulk.match(data, position)
             if self._skipping is not None:
                 end = self._skip(data, position)
+            elif run:
+                yield Token(TokenKind.TEXT, run[0])
+                end = run.end()
             else:
                 match = _TOKEN.match(data, position)
                 if match is None:

@@ -1,9 +1,12 @@
 """What is taken out of a replay, and of what `sidestage attach` shows."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from terminal_host.gateway.attach_filter import AttachFilter
 from terminal_host.vt_filter import StreamFilter
+from terminal_host.vt_stream import Splitter
 
 DANGEROUS = {
     "clipboard write": b"\x1b]52;c;aGk=\x07",
@@ -149,3 +152,21 @@ def test_controls_within_a_cut_sequence_are_looked_at(
     """A bell rang that stood inside the sequence a replay was cut in."""
     cut = StreamFilter(keep_bell=False)
     assert cut.feed(start) + cut.unfinished() == kept
+
+
+CUT_OFF = (b"\x1b", b"\x1b[", b"\x1b[3", b"\x1b]52;c;aG", b"\x1bP1$r", b"\xc2", b"\x18")
+PIECES = st.one_of(
+    st.binary(max_size=4),
+    st.sampled_from([*CUT_OFF, b"text", *DANGEROUS.values(), *HARMLESS.values()]),
+)
+
+
+@given(st.lists(st.lists(PIECES, max_size=8).map(b"".join), max_size=6))
+def test_what_passes_in_bulk_is_what_passes_piece_by_piece(pieces: list[bytes]) -> None:
+    """Half of `ESC [ c` passed, for a regular expression with nested possessives."""
+    quick = StreamFilter(keep_bell=False)
+    careful = StreamFilter(keep_bell=False)
+    careful._splitter = Splitter()
+    for piece in pieces:
+        assert quick.feed(piece) == careful.feed(piece)
+        assert quick.unfinished() == careful.unfinished()
