@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from sidestage.terminals.desk import TicketMode
 from sidestage.terminals.model import CreateTerminal
 from terminal_host.gateway.host_client import HostClient
 from terminal_host.gateway.local_attach import Outcome, attach_local
@@ -65,13 +66,18 @@ async def owner() -> AsyncGenerator[Owner]:
 
 @asynccontextmanager
 async def attached(
-    served: Served, request: CreateTerminal, owner: Owner
+    served: Served, request: CreateTerminal, owner: Owner, *, view: bool = False
 ) -> AsyncGenerator["asyncio.Task[Outcome]"]:
-    ticket = served.tickets.issue(request.terminal_id)
+    mode = TicketMode.VIEW if view else TicketMode.CONTROL
+    ticket = served.tickets.issue(request.terminal_id, mode)
     async with served.open(request.terminal_id) as client:
         yield asyncio.create_task(
             attach_local(
-                client.connection, ticket, keyboard=owner.slave, display=owner.slave
+                client.connection,
+                ticket,
+                keyboard=owner.slave,
+                display=owner.slave,
+                view=view,
             )
         )
 
@@ -163,3 +169,26 @@ async def test_a_terminal_that_goes_away_ends_it(
     assert not outcome.detached
     os.close(slave)
     assert [t.state for t in await host.list_terminals()] == ["RUNNING"]
+
+
+async def test_looking_on_outlives_keys_and_sizes_and_passes_none_on(
+    host: HostClient, served: Served, new_terminal: NewTerminal, owner: Owner
+) -> None:
+    """The first key ended it: the server takes no input from a VIEW ticket."""
+    request = new_terminal()
+    await host.create(request)
+    [terminal] = await host.list_terminals()
+    async with attached(served, request, owner, view=True) as task:
+        await owner.until_seen(b"$ ")
+        owner.type(b"exit 7\r")
+        termios.tcsetwinsize(owner.slave, (40, 120))
+        os.kill(os.getpid(), signal.SIGWINCH)
+        async with served.connect(terminal, device="device:b") as other:
+            await other.connection.send(b"echo still he''re\r")
+            await owner.until_seen(b"still here")
+        [terminal] = await host.list_terminals()
+        assert (terminal.state, terminal.cols) == ("RUNNING", request.cols)
+        assert not task.done()
+        owner.type(b"\x1dd")
+        outcome = await asyncio.wait_for(task, DEADLINE_SECONDS)
+    assert outcome.detached
