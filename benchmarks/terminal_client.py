@@ -86,6 +86,8 @@ class Line:
 
     def settle(self) -> None:
         """Take in all that comes until nothing does for a while."""
+        while self.door.kind == "sidestage" and not self.repaint_is_over:
+            self.receive()  # not attached before; what is typed now would be lost
         while select.select([self.socket], [], [], QUIET_SECONDS)[0]:
             self.receive()
 
@@ -153,6 +155,7 @@ class Line:
                 self._send(b'{"type":"pong"}', _TEXT)
             elif message["type"] == "repaint":
                 self._repaint_left = message["length"]
+                self.repaint_is_over = not self._repaint_left
                 self._acked = message["offset"]
 
     def _acknowledge(self, offset: int, size: int) -> None:
