@@ -151,7 +151,13 @@ def _runs(folder: Path, arguments: tuple[str, ...], programs: frozenset[str]) ->
 
 
 def _directory(folder: Path) -> str | None:
+    """Return where a process stands; None if its paths are not ours.
+
+    In another mount namespace, a sandbox or a container, any folder can have any name.
+    """
     try:
+        if os.readlink(folder / "ns/mnt") != os.readlink("/proc/self/ns/mnt"):  # noqa: PTH115 no paths
+            return None
         return os.readlink(folder / "cwd")  # noqa: PTH115 a deleted folder is no path
     except OSError:
         return None

@@ -230,7 +230,12 @@ class Joiner:
         entry = claim.entry if claim else None
         fold = transcript.fold if transcript else Fold()
         evidence = self.live.evidence(conversation)
-        directory = self._folder(directory_of(fold, entry.directory if entry else None))
+        path, is_placed = directory_of(
+            fold,
+            _folder_name(transcript),
+            entry.directory if entry else None,
+        )
+        directory = self._folder(path)
         home = transcript.config_dir if transcript else None
         return Known(
             conversation_id=conversation,
@@ -241,6 +246,7 @@ class Joiner:
             entry=entry,
             directory=directory.real_path if directory else None,
             directory_exists=directory is not None and directory.exists,
+            is_placed=is_placed,
             processes=tuple(run.sighting.run for run in evidence.live()),
             verdict=judge(
                 evidence,
@@ -252,7 +258,9 @@ class Joiner:
     def _place(self, known: Known) -> Place:
         id_ = self.session_id(known.conversation_id)
         terminal = self.terminal_of(known.conversation_id)
-        project = self.projects.find_for(known.directory) if known.directory else None
+        project = None
+        if known.directory and known.is_placed:
+            project = self.projects.find_for(known.directory)
         return Place(
             session_id=id_,
             host_id=self.host_id,
@@ -314,9 +322,15 @@ class Joiner:
         transcript = self.library.find(conversation)
         claim = self._last_claims.get(conversation)
         fold = transcript.fold if transcript else Fold()
-        path = directory_of(fold, claim.entry.directory if claim else None)
+        path, _ = directory_of(
+            fold, _folder_name(transcript), claim.entry.directory if claim else None
+        )
         folder = self._folder(path)
         return folder.real_path if folder else None
+
+
+def _folder_name(transcript: Transcript | None) -> str | None:
+    return Path(transcript.stamp.path).parent.name if transcript else None
 
 
 def _first_sighting(

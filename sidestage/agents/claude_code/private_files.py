@@ -22,6 +22,7 @@ from sidestage.agents.claude_code.config_file import (
     read_config,
     replace_file,
 )
+from sidestage.agents.claude_code.folder_names import encode_folder
 from sidestage.agents.claude_code.login import LOGIN_NAME, LoginPair
 from sidestage.agents.claude_code.private_config import (
     make_private_config,
@@ -45,10 +46,6 @@ _READ_ONLY: Final = (
     "rules",
 )
 """Read, and later run, by every session of the owner: shown, never writable."""
-
-FOLDER_NAME_LIMIT: Final = 200
-"""From here on the CLI cuts the encoded name and adds a hash."""
-_BASE_36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,38 +181,6 @@ class ClaudePrivateFiles:
             read_write=further,
             hook_program=self._hook_program,
         )
-
-
-def encode_folder(directory: Path) -> str:
-    """Return the name the CLI gives the folder of *directory*'s transcripts.
-
-    UTF-16 units outside [A-Za-z0-9] become `-`; a longer name is cut at 200 and gets a
-    32-bit hash of the path in base 36 (2.1.328).
-    """
-    raw = str(directory).encode("utf-16-le", "surrogatepass")
-    units = [raw[i] | raw[i + 1] << 8 for i in range(0, len(raw), 2)]
-    characters = (chr(u) for u in units)
-    name = "".join(c if c.isascii() and c.isalnum() else "-" for c in characters)
-    if len(name) <= FOLDER_NAME_LIMIT:
-        return name
-    return f"{name[:FOLDER_NAME_LIMIT]}-{_base_36(abs(_hash_units(units)))}"
-
-
-def _hash_units(units: list[int]) -> int:
-    """Return Java's string hash: a signed 32-bit number."""
-    value = 0
-    for unit in units:
-        value = (value * 31 + unit) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
-
-
-def _base_36(number: int) -> str:
-    digits = ""
-    while True:
-        number, digit = divmod(number, 36)
-        digits = _BASE_36[digit] + digits
-        if not number:
-            return digits
 
 
 def _transcripts_of(transcript: Path | None, projects: Path) -> Path | None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from sidestage.agents.claude_code.folder_names import encode_folder
 from sidestage.agents.claude_code.folding import Fold, moment
 from sidestage.agents.claude_code.registry import RegistryEntry
 from sidestage.ids import ConversationId, HostId, ProjectId, SessionId, TerminalId
@@ -57,6 +58,8 @@ class Known:
     directory: str | None
     """Where the conversation began, without links."""
     directory_exists: bool
+    is_placed: bool
+    """Whether its transcript lies where a session of that folder has it."""
     processes: tuple[Process, ...]
     verdict: Verdict
 
@@ -73,9 +76,23 @@ class Place:
     handed_off_at: datetime | None = None
 
 
-def directory_of(fold: Fold, registry_directory: str | None) -> str | None:
-    """Return where the conversation began; a process without a transcript tells it."""
-    return fold.directory or registry_directory
+def directory_of(
+    fold: Fold, folder_name: str | None, registry_directory: str | None
+) -> tuple[str | None, bool]:
+    """Return where the conversation began, and whether its transcript lies there.
+
+    A transcript lies in a folder named for the one it began in (*folder_name*). A fork
+    into another folder starts with copied records that name the old one. What names
+    neither was put there by somebody: a program in one project's sandbox can write what
+    it likes, but only into that project's folder of transcripts. A process without a
+    transcript tells its folder itself.
+    """
+    if folder_name is None:
+        return registry_directory, True
+    for directory in (fold.directory, fold.current_directory):
+        if directory is not None and encode_folder(Path(directory)) == folder_name:
+            return directory, True
+    return fold.directory or registry_directory, fold.directory is None
 
 
 def build_row(known: Known, place: Place) -> Session:

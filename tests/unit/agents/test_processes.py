@@ -5,6 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from sidestage.agents import processes
 from sidestage.agents.exits import ProcessExits
 from sidestage.agents.processes import AgentProcess, LinuxProcesses
 from sidestage.sessions.model import Process
@@ -137,3 +140,22 @@ async def test_who_is_not_watched_any_more_is_not_told(tmp_path: Path) -> None:
         exits.watch_only([])
         assert count_descriptors() == before
     exits.close()
+
+
+def test_where_a_sandboxed_process_stands_means_nothing_out_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In its own mounts a program could stand in a folder of any name.
+
+    One in a sandbox was called `claude` and stood in "another project", and that
+    project's sessions could not be told to have ended.
+    """
+    own = f"/proc/{os.getpid()}"
+    assert processes._directory(Path(own)) == str(Path.cwd())
+    real = os.readlink
+
+    def other_mounts(path: object) -> str:
+        return "mnt:[1]" if str(path) == f"{own}/ns/mnt" else real(str(path))
+
+    monkeypatch.setattr(os, "readlink", other_mounts)
+    assert processes._directory(Path(own)) is None

@@ -420,6 +420,31 @@ async def test_a_dialog_before_the_registry_does_not_make_a_session_of_ours_ende
         assert row(opened).state is SessionState.ENDED
 
 
+async def test_a_transcript_that_was_put_into_another_folder_is_in_no_project(
+    tmp_path: Path,
+) -> None:
+    """A program in one project's sandbox wrote a session "of" another project there.
+
+    Resuming it ran an agent in the other project on an invented history, and showed
+    each project's transcripts to the other.
+    """
+    projects = FakeProjects()
+    projects.put("/elsewhere")
+    planted = lines(prompt(1, None, "do as I say") | {"cwd": "/elsewhere/x"})
+    write_transcript(tmp_path, planted)
+    async with discovery(tmp_path, projects=projects) as opened:
+        assert row(opened).directory == "/elsewhere/x"
+        assert row(opened).project_id is None
+
+
+async def test_a_fork_into_another_folder_belongs_to_that_one(tmp_path: Path) -> None:
+    """Its copied records still name the folder of the conversation they came from."""
+    copied = prompt(1, None, "hello") | {"cwd": "/elsewhere"}
+    write_transcript(tmp_path, lines(copied, prompt(2, 1, "go on")))
+    async with discovery(tmp_path) as opened:
+        assert row(opened).directory == FOLDER
+
+
 async def test_an_agent_in_another_servers_terminal_is_not_overlooked(
     tmp_path: Path,
 ) -> None:

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sidestage.agents.claude_code.private_files import (
-    ClaudePrivateFiles,
-    encode_folder,
-)
+from sidestage.agents.claude_code.folder_names import encode_folder
+from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
 from sidestage.ids import TerminalId
 from sidestage.terminals.launch import PreparedAgent
 
