@@ -243,3 +243,24 @@ async def test_a_host_that_is_told_to_stop_records_what_it_shows(
     [listed] = (await bench.stop()).values()
     assert listed.state is TerminalState.LOST
     assert "late" in lines_of(await bench.seen(listed))
+
+
+@pytest.mark.parametrize("ahead", [-1, 0, 1000])
+async def test_a_client_that_comes_back_to_a_lost_terminal_is_shown_its_end(
+    bench: Bench, new_terminal: NewTerminal, ahead: int
+) -> None:
+    """durability 1: also one that had seen more output than was recorded."""
+    terminal = await bench.host.create(new_terminal("sh", "-c", "echo here; exec cat"))
+    await bench.until_recorded(terminal.terminal_id, "here")
+    listed = (await bench.crash())[terminal.terminal_id]
+    record = bench.record(terminal.terminal_id)
+    assert record is not None
+    after = record.meta.offset + ahead
+    async with bench.served.connect(listed, after=after) as client:
+        await client.until_output(b"again.")
+        assert client.offset == max(after, record.meta.offset)
+        gaps = [message for message in client.messages if message["type"] == "gap"]
+        assert len(gaps) == (ahead < 0)
+        await client.send(type="ack", offset=client.offset)
+        await client.send(type="ping")
+        await client.until_message("pong")
