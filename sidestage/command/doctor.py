@@ -78,4 +78,4 @@ def _print(findings: list[Finding]) -> None:
         line = Text(label, style=style)
         line.append(f"  {each.name}: ", style="bold")
         line.append(each.sentence, style="")
-        console.print(line)
+        console.print(line, soft_wrap=True)

@@ -4,10 +4,11 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import Final
 
 from sidestage.settings import Settings, default_state_dir
 
-PROGRAM = "sidestage"
+PROGRAM: Final = "sidestage"
 
 
 def own_name(settings: Settings) -> str:

@@ -13,6 +13,7 @@ from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_json, add_state_dir, settings_of
 from sidestage.command.picking import begins, matching
 from sidestage.command.session_rows import age, short_id
+from sidestage.command.sessions import list_sessions
 from sidestage.command.table import Column, Shrink, cell, print_table
 
 PAGE_ROWS: Final = 100
@@ -126,6 +127,9 @@ def find_terminal(client: Client, named: str) -> Row:
         return found[0]
     if found:
         raise CommandFailed(say_which(found, f"Several terminals are like {named!r}."))
+    if any(begins(row["id"], named) for row in list_sessions(client, {})):
+        resuming = client.write(f"resume {named}")
+        raise CommandFailed(f"That session is in no terminal. Start it: {resuming}")
     raise CommandFailed(
         f"No terminal is like {named!r}. Ids are those of "
         f"`{client.write('terminals')}` and `{client.write('sessions')}`; the id that "

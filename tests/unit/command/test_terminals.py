@@ -31,6 +31,11 @@ def terminal(row_id: str, **more: object) -> Json:
     return values | more
 
 
+def sessions(*rows: Json) -> Json:
+    info = {"hasNextPage": False, "endCursor": None}
+    return {"data": {"outsideSessions": {"nodes": list(rows), "pageInfo": info}}}
+
+
 RUNNING = terminal("terminal:aa11", session={"id": SESSION})
 ENDED = terminal("terminal:ab22", state="EXITED", exitStatus=3, session={"id": SESSION})
 
@@ -101,10 +106,23 @@ def test_a_terminal_is_closed_by_its_id_or_its_sessions(
 
 
 @pytest.mark.usefixtures("terminals")
+def test_a_session_in_no_terminal_is_to_be_resumed(
+    answers: dict[str, Json], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers["query Sessions"] = sessions({"id": "outside:" + "ee" * 16})
+    assert run(["terminals", "close", "eee"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("sidestage: That session is in no terminal.")
+    assert told.endswith("sidestage resume eee\n")
+
+
+@pytest.mark.usefixtures("terminals")
 def test_an_unknown_id_says_whose_ids_are_meant(
+    answers: dict[str, Json],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The id that an agent shows of itself was tried, and nothing said why not."""
+    answers["query Sessions"] = sessions()
     assert run(["terminals", "close", "8a2e-conversation"]) == 1
     told = capsys.readouterr().err
     assert "No terminal is like '8a2e-conversation'" in told
