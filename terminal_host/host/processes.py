@@ -66,6 +66,8 @@ def parse_stat(text: str) -> ProcessStat:
     pid, _, rest = text.partition(" (")
     # The name may hold anything, parentheses too; it ends at the last one.
     fields = rest.rpartition(") ")[2].split()
+    if len(fields) <= _START_FIELD:
+        raise ValueError("a process's line ends early")
     return ProcessStat(
         key=ProcessKey(int(pid), int(fields[_START_FIELD])),
         parent=int(fields[1]),

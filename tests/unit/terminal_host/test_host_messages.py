@@ -1,12 +1,16 @@
 """The host protocol's values: what is written is read, and nothing else is."""
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidestage.errors import (
     AgentNotFound,
@@ -38,16 +42,24 @@ from terminal_host.host_messages import (
     Holder,
     decode_attach,
     decode_attached,
+    decode_conversation_id,
     decode_create,
     decode_error,
+    decode_holder,
+    decode_number,
+    decode_side,
     decode_terminal,
+    decode_terminal_id,
     encode_attach,
     encode_attached,
     encode_create,
     encode_error,
     encode_terminal,
 )
+from terminal_host.profile_messages import decode_profile
+from terminal_host.screen_messages import decode_line, decode_matches
 from terminal_host.wire import FrameDecoder, FrameInvalid, encode_frame
+from tests.fakes.json_values import VALUES, damaged
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "host-protocol.md").read_text("utf-8")
 
@@ -208,3 +220,54 @@ def test_the_document_lists_every_operation() -> None:
     section = DOCUMENT.split("## Control connection\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
     assert sorted(rows) == sorted(OPERATIONS)
+
+
+Decoder = Callable[[Any], object]
+NUMBERED: dict[str, Any] = {"column": 1, "lines_from_end": 2, "line": "x"}
+RUN: dict[str, Any] = {"text": "x", "foreground": None, "styles": ["bold"]}
+GOOD: list[tuple[Decoder, dict[str, Any]]] = [
+    (decode_create, encode_create(CREATE)),
+    (decode_terminal, encode_terminal(TERMINAL)),
+    (decode_attach, encode_attach(ATTACH)),
+    (decode_attached, encode_attached(ATTACHED)),
+    (decode_error, encode_error(OutsideSessionResumed("x", terminal_id="t"))),
+    (decode_profile, encode_create(CREATE)["sandbox"]),
+    (decode_terminal_id, {"terminal_id": "t"}),
+    (decode_conversation_id, {"conversation_id": "t"}),
+    (decode_holder, {"holder": "t"}),
+    (lambda fields: decode_number(fields, "n"), {"n": 1}),
+    (lambda fields: decode_side(fields, "n"), {"n": 1}),
+    (lambda fields: decode_line([fields]), RUN),
+    (decode_matches, {"matches": [], "more": False}),
+    (lambda fields: decode_matches({"matches": [fields], "more": True}), NUMBERED),
+]
+
+
+@pytest.mark.parametrize(("decode", "good"), GOOD)
+@given(data=st.data())
+def test_a_damaged_value_is_refused_or_read_and_nothing_else(
+    decode: Decoder, good: dict[str, Any], data: st.DataObject
+) -> None:
+    decode(good)
+    with suppress(FrameInvalid):
+        decode(data.draw(damaged(good)))
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        decode_create,
+        decode_terminal,
+        decode_attach,
+        decode_attached,
+        decode_error,
+        decode_profile,
+        decode_line,
+    ],
+)
+@given(value=VALUES)
+def test_any_json_is_refused_or_read_and_nothing_else(
+    decode: Decoder, value: object
+) -> None:
+    with suppress(FrameInvalid):
+        decode(value)

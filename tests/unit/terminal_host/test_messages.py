@@ -4,8 +4,11 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from terminal_host.gateway.messages import (
     CLIENT_MESSAGES,
@@ -26,6 +29,7 @@ from terminal_host.gateway.messages import (
     encode_message,
     parse_message,
 )
+from tests.fakes.json_values import VALUES, damaged
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "terminal-protocol.md").read_text(
     "utf-8"
@@ -128,3 +132,44 @@ def test_an_over_long_message_is_refused_as_such() -> None:
     with pytest.raises(MessageInvalid) as refused:
         parse_message('{"type":"ping"}' + " " * TEXT_LIMIT_BYTES)
     assert refused.value.code is CloseCode.TOO_BIG
+
+
+MESSAGES: list[dict[str, Any]] = [
+    json.loads(encode_message(message))
+    for message in (
+        Attach("secret", after=0, cols=1, rows=500),
+        Resize(80, 24),
+        Claim(80, 24),
+        Ack(5),
+        Ping(),
+    )
+]
+
+
+def is_read_or_refused(text: str) -> None:
+    try:
+        message = parse_message(text)
+    except MessageInvalid:
+        return
+    assert isinstance(message, CLIENT_MESSAGES)
+    assert parse_message(encode_message(message)) == message
+
+
+@given(st.text(max_size=TEXT_LIMIT_BYTES + 10))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    is_read_or_refused(text)
+
+
+@given(VALUES)
+def test_any_json_is_read_or_refused(value: object) -> None:
+    is_read_or_refused(json.dumps(value))
+
+
+@given(st.sampled_from(MESSAGES).flatmap(damaged))
+def test_a_damaged_message_is_read_or_refused(message: dict[str, Any]) -> None:
+    is_read_or_refused(json.dumps(message))
+
+
+@given(st.integers(0, 2000), st.sampled_from(["type", "ticket", "x"]))
+def test_no_depth_upsets_the_parser(depth: int, field: str) -> None:
+    is_read_or_refused(f'{{"{field}":{"[" * depth}{"]" * depth}}}')

@@ -2,9 +2,12 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidestage.ids import TerminalId
 from terminal_host.host.leftovers import (
@@ -148,3 +151,19 @@ def test_a_note_is_replaced_whole(tmp_path: Path) -> None:
         write_leftover(tmp_path, Leftover(TerminalId("t"), key, "boot"))
     assert json.loads((tmp_path / FILE_NAME).read_text())["start_ticks"] == 2
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+@pytest.mark.parametrize("text", ["", "1 (a) S", "1 (a) S 1 2 3", "(a) S 1", "1 a S"])
+def test_a_line_cut_short_is_no_line(text: str) -> None:
+    """It was an `IndexError`, which nobody expects."""
+    with pytest.raises(ValueError, match=r".+"):
+        parse_stat(text)
+
+
+WORDS = st.sampled_from(["1", "22", "(a)", "((", ") (", "S", "Z", "x", "-1", "1_0"])
+
+
+@given(st.one_of(st.text(), st.lists(WORDS, max_size=40).map(" ".join)))
+def test_any_line_is_read_or_refused(text: str) -> None:
+    with suppress(ValueError):
+        assert isinstance(parse_stat(text), ProcessStat)

@@ -1,6 +1,10 @@
 """Cutting output into text and sequences, wherever it is split."""
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from terminal_host.vt_stream import (
     OSC_LIMIT_BYTES,
@@ -90,3 +94,29 @@ def test_what_is_unfinished_is_held() -> None:
     splitter = Splitter()
     assert [t.data for t in splitter.feed(b"a\x1b[3")] == [b"a"]
     assert splitter.held == b"\x1b[3"
+
+
+PIECES = st.sampled_from(
+    [
+        *(b"\x1b", b"[", b"]", b"P", b"^", b"\\", b"m", b"3", b";", b"?", b" ", b"("),
+        *(b"\x07", b"\x18", b"\x1a", b"\n", b"\x7f", b"\xc2", b"\x9b", b"\xc2\x9d"),
+        *(b"\xc2\x9c", b"\xc2\x90", b"a", "漢".encode(), b"\xff", b"\x1b\\", b"\x00"),
+    ]
+)
+BYTES = st.one_of(st.binary(max_size=60), st.lists(PIECES, max_size=40).map(b"".join))
+
+
+@given(st.data())
+def test_any_bytes_at_any_splits_give_the_same(data: st.DataObject) -> None:
+    stream = data.draw(BYTES)
+    whole, pieces = Splitter(), Splitter()
+    expected = joined(list(whole.feed(stream)))
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))))
+    edges = [0, *cuts, len(stream)]
+    found = [
+        token
+        for start, end in pairwise(edges)
+        for token in pieces.feed(stream[start:end])
+    ]
+    assert joined(found) == expected
+    assert (pieces.held, pieces.skipping) == (whole.held, whole.skipping)
