@@ -126,7 +126,7 @@ def die_in_write(store: RecordStore, record: ScreenRecord, step: str) -> NoRetur
     os._exit(0)
 
 
-def die_if(now: bool) -> None:  # noqa: FBT001
+def die_if(now: bool) -> None:  # noqa: FBT001  # reads as a sentence
     """Kill this process as a crash would."""
     if now:
         os.kill(os.getpid(), signal.SIGKILL)

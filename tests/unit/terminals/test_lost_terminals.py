@@ -27,12 +27,18 @@ def lose(bench: Bench, terminal: Terminal, **changes: object) -> HostTerminal:
     """Let the host die and the next one list the terminal from its record."""
     told = replace(
         bench.host.terminals[terminal.id],
-        **{"state": TerminalState.LOST, "pid": None, **changes},  # type: ignore[arg-type]
+        **{"state": TerminalState.LOST, "pid": None, **changes},  # type: ignore[arg-type]  # the tests' own names
     )
     bench.host.terminals[terminal.id] = told
     bench.host.events.put_nowait(HostEvent(HostEventKind.DISCONNECTED))
     bench.host.events.put_nowait(bench.host.list_event())
     return told
+
+
+def row_of(bench: Bench, terminal_id: TerminalId) -> Terminal:
+    row = bench.desk.feed.get(terminal_id)
+    assert row is not None
+    return row
 
 
 async def test_a_terminal_the_next_host_has_a_record_of_is_lost(tmp_path: Path) -> None:
@@ -63,7 +69,7 @@ async def test_a_lost_row_keeps_the_time_at_which_it_was_found_out(
     async with restarted(tmp_path, host) as bench:
         await bench.desk.rename(terminal.id, name="renamed", actor=OWNER)
         bench.host.change(terminal.id, attached_clients=1)
-        await until(lambda: bench.desk.feed.get(terminal.id).attached_clients == 1)  # type: ignore[union-attr]
+        await until(lambda: row_of(bench, terminal.id).attached_clients == 1)
         row = bench.desk.feed.get(terminal.id)
         assert row is not None
         assert before is not None
@@ -80,7 +86,7 @@ async def test_a_terminal_that_had_exited_is_not_lost(tmp_path: Path) -> None:
         await until(lambda: state_of(bench, terminal) is TerminalState.EXITED)
         told = lose(bench, terminal, exit_status=None, ended_at=None, title="seen")
         assert told.state is TerminalState.LOST
-        await until(lambda: bench.desk.feed.get(terminal.id).title == "seen")  # type: ignore[union-attr]
+        await until(lambda: row_of(bench, terminal.id).title == "seen")
         row = bench.desk.feed.get(terminal.id)
         assert row is not None
         assert (row.state, row.exit_status) == (TerminalState.EXITED, 3)
@@ -158,7 +164,7 @@ async def test_a_lost_terminal_without_a_record_has_no_screen(tmp_path: Path) ->
         terminal_id, desk = (await resume(bench)).id, bench.desk
         bench.host.terminals.clear()
         bench.host.events.put_nowait(bench.host.list_event())
-        await until(lambda: desk.feed.get(terminal_id).state is TerminalState.LOST)  # type: ignore[union-attr]
+        await until(lambda: row_of(bench, terminal_id).state is TerminalState.LOST)
         assert await desk.screen_text(terminal_id, lines=3) is None
         assert await desk.screen_lines(terminal_id, lines=3) is None
         assert await desk.search_screen(terminal_id, text="needle", limit=7) is None
