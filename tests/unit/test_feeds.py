@@ -1,12 +1,16 @@
 """The mechanism of live lists: the ring, views of it, and cursors."""
 
 import asyncio
+import json
 import random
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidestage.errors import BadUserInput
 from sidestage.feeds import (
@@ -19,6 +23,7 @@ from sidestage.feeds import (
     read_cursor,
     write_cursor,
 )
+from tests.fakes.json_values import VALUES
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -273,3 +278,37 @@ async def test_any_client_ends_with_what_a_fresh_snapshot_shows() -> None:
         cursor = write_cursor("b", rows.position)
         fresh = await view.snapshot()
         assert held == {lamp.id: lamp for lamp in fresh.upserts}
+
+
+BOUND = binding("feed")
+OWN_CURSOR = json.loads(
+    urlsafe_b64decode(write_cursor(BOUND, Position(("e",), (5,), NOON)) + "===")
+)
+MADE_UP = st.one_of(
+    VALUES,
+    st.tuples(st.sampled_from(range(len(OWN_CURSOR))), VALUES).map(
+        lambda change: [
+            change[1] if number == change[0] else value
+            for number, value in enumerate(OWN_CURSOR)
+        ]
+    ),
+    st.integers(-(10**16), 10**16).map(lambda at: [BOUND, 0, at, ["e"], [5], None]),
+)
+
+
+@given(st.one_of(st.text(max_size=60), MADE_UP))
+async def test_any_cursor_is_a_place_a_new_start_or_bad_input(made_up: object) -> None:
+    cursor = made_up if isinstance(made_up, str) else json.dumps(made_up)
+    if not isinstance(made_up, str):
+        cursor = urlsafe_b64encode(cursor.encode()).decode()
+    try:
+        position = read_cursor(cursor, BOUND)
+    except BadUserInput:
+        return
+    feed = a_feed(Lamp("a", "red"), Lamp("b", "red"))
+    view = a_view(feed, lambda lamp, at: lamp.seen <= at)
+    view.leaves_at = lambda _: None
+    if position is not None:
+        since = replace(position, epochs=view.position().epochs)
+        assert await view.changes(position) is None
+        assert isinstance(await view.changes(since), Rows | None)

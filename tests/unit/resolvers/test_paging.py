@@ -1,11 +1,17 @@
 """Pages over lists in memory, and the cursors that name places in them."""
 
+import json
 import random
+from base64 import urlsafe_b64encode
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from resolvers.paging import Order, Page, PageRequest, page_of
 from sidestage.errors import BadUserInput
+from tests.fakes.json_values import SCALARS, VALUES
 
 ASCENDING: Order[tuple[str, str]] = Order("up", lambda row: row)
 DESCENDING: Order[tuple[str, str]] = Order("down", lambda row: row, descending=True)
@@ -120,3 +126,19 @@ def test_page_sizes_that_make_no_sense_are_bad_input(wish: dict[str, int]) -> No
 
 def test_a_page_has_fifty_rows_unless_told_else() -> None:
     assert PageRequest.of(None, None, None, None).size == 50
+
+
+PLACES = st.one_of(
+    VALUES,
+    st.lists(VALUES, min_size=3, max_size=3),
+    st.tuples(st.sampled_from(["up", "down"]), SCALARS, SCALARS),
+)
+
+
+@given(st.one_of(st.text(max_size=60), PLACES.map(json.dumps)), st.booleans())
+def test_any_cursor_is_a_place_or_bad_input(text: str, encoded: bool) -> None:
+    cursor = urlsafe_b64encode(text.encode()).decode() if encoded else text
+    for order in (ASCENDING, DESCENDING):
+        for side in ("after", "before"):
+            with suppress(BadUserInput):
+                assert len(page(order, **{side: cursor}).nodes) <= len(ROWS)

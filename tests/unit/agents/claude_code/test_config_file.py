@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidestage.agents.claude_code import config_file
 from sidestage.agents.claude_code.config_file import (
@@ -15,6 +17,7 @@ from sidestage.agents.claude_code.config_file import (
     read_config,
     replace_file,
 )
+from tests.fakes.json_values import VALUES
 
 
 @pytest.fixture
@@ -116,3 +119,24 @@ def test_a_failed_replacement_leaves_no_file_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         replace_file(tmp_path / "there", b"x", mode=0o600)
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+@given(st.one_of(st.binary(), VALUES.map(lambda value: json.dumps(value).encode())))
+def test_any_bytes_are_an_object_or_nothing(data: bytes) -> None:
+    config = parse_config(data)
+    assert isinstance(config, dict)
+    assert config == {} or config == json.loads(data)
+
+
+@given(st.dictionaries(st.text(), VALUES), st.integers(0, 400))
+def test_a_torn_or_doubled_configuration_is_none(
+    config: dict[str, Any], cut: int
+) -> None:
+    data = json.dumps(config).encode()
+    assert parse_config(data + data) == {}
+    assert parse_config(data[:cut]) == {} or cut >= len(data)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_no_depth_upsets_the_parser(opening: bytes) -> None:
+    assert parse_config(opening * 100_000) == {}

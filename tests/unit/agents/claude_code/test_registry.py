@@ -15,6 +15,7 @@ from sidestage.agents.claude_code.registry import (
 from sidestage.sessions.evidence import Liveness
 from sidestage.sessions.model import Process
 from tests.fakes.agent_records import registry
+from tests.fakes.json_values import damaged
 from tests.fakes.processes import DOMAIN, FakeProcesses
 
 TIMELINE = Path(__file__).parents[1] / "data" / "claude" / "sessions-timeline.jsonl"
@@ -149,3 +150,19 @@ def test_a_failed_probe_says_nothing() -> None:
     entry = parse_registry(json.dumps(registry(7, "70", DOMAIN)).encode())
     assert entry is not None
     assert check_liveness(entry, FakeProcesses(broken=True)) is None
+
+
+@given(st.integers(1, 600), st.integers(1, 600))
+def test_a_doubled_entry_is_none(first: int, second: int) -> None:
+    """A file that is rewritten in place may be read with the rest of another."""
+    data = json.dumps(registry(7, "70", DOMAIN)).encode()
+    assert parse_registry(data[:first] + data) is None
+    assert parse_registry(data + data[:second]) is None
+
+
+@given(damaged(registry(7, "70", DOMAIN, startedAt=1e12, name="x")))
+def test_a_damaged_entry_is_one_or_none(values: dict[str, object]) -> None:
+    data = json.dumps(values).encode()
+    entry = parse_registry(data)
+    assert entry is None or entry.process.pid > 0
+    assert parse_registry(data + data) is None
