@@ -22,6 +22,18 @@ def open_regular(path: str | Path) -> BinaryIO:
     return open(descriptor, "rb", buffering=0)  # noqa: PTH123 a descriptor, no path
 
 
+def read_regular(path: str | Path, *, limit_bytes: int) -> bytes:
+    """Return a regular file's content.
+
+    Raises `OSError` for all else, and for content over *limit_bytes*.
+    """
+    with open_regular(path) as file:
+        data = file.read(limit_bytes + 1)
+    if len(data) > limit_bytes:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return data
+
+
 def stat_regular(path: str | Path) -> os.stat_result | None:
     """Return a regular file's status; None for anything else, links included."""
     try:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from sidestage.agents.regular_files import read_regular
+
 Json = dict[str, Any]
 
 CONFIG_LIMIT_BYTES: Final = 64 * 1024 * 1024
@@ -25,12 +27,18 @@ _LOCK_AGAIN_SECONDS: Final = 0.05
 
 def read_config(path: Path) -> Json:
     """Return what *path* holds (links followed); {} if that is no JSON object."""
+    return read_object(Path(os.path.realpath(path)), limit_bytes=CONFIG_LIMIT_BYTES)
+
+
+def read_object(path: Path, *, limit_bytes: int) -> Json:
+    """Return the JSON object in the regular file *path*, no link; else {}.
+
+    Safe for what a sandbox left: a folder, pipe, socket or huge file is no object.
+    """
     try:
-        with path.open("rb") as source:
-            data = source.read(CONFIG_LIMIT_BYTES + 1)
+        return parse_config(read_regular(path, limit_bytes=limit_bytes))
     except OSError:
         return {}
-    return parse_config(data)
 
 
 def parse_config(data: bytes) -> Json:

@@ -9,16 +9,18 @@ each other have neither fault. The newer change wins.
 
 import hashlib
 import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from sidestage.agents.claude_code.config_file import parse_config, replace_file
+from sidestage.agents.regular_files import open_regular, read_regular
 
 LOGIN_NAME: Final = ".credentials.json"
 LOGIN_LIMIT_BYTES: Final = 64 * 1024
 """A login is about 1 kB. The sandbox writes this file, so its size is not trusted."""
+DIGEST_LIMIT_BYTES: Final = 256
+"""Of the file that holds the digest, 64 characters."""
 LOGIN_MODE: Final = 0o600
 
 
@@ -46,15 +48,16 @@ class LoginPair:
         A copy that vanished (a logout) or holds no JSON object changes nothing.
         """
         # The program inside can put a link here to make us read another file.
-        inside = _read_login(self.inside, follow_links=False)
-        outside = _read_login(self.outside, follow_links=True)
-        agreed = self.agreed.read_text() if self.agreed.exists() else ""
+        inside = _read_login(self.inside)
+        target = Path(os.path.realpath(self.outside))
+        outside = _read_login(target)
+        agreed = _read_digest(self.agreed)
         inside_changed = inside is not None and inside.digest != agreed
         outside_changed = outside is not None and outside.digest != agreed
         if inside_changed and outside_changed and inside and outside:
             inside_changed = inside.modified_ns > outside.modified_ns
         if inside_changed and inside:
-            replace_file(self.outside.resolve(), inside.data, mode=LOGIN_MODE)
+            replace_file(target, inside.data, mode=LOGIN_MODE)
             self._agree(inside)
         elif outside_changed and outside:
             replace_file(self.inside, outside.data, mode=LOGIN_MODE)
@@ -64,17 +67,23 @@ class LoginPair:
         replace_file(self.agreed, login.digest.encode(), mode=LOGIN_MODE)
 
 
-def _read_login(path: Path, *, follow_links: bool) -> _Login | None:
+def _read_login(path: Path) -> _Login | None:
     """Return the login at *path*; None if there is no regular file with an object."""
-    # Never wait for a pipe's other end.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        descriptor = os.open(path, flags if follow_links else flags | os.O_NOFOLLOW)
+        with open_regular(path) as source:
+            modified_ns = os.fstat(source.fileno()).st_mtime_ns
+            data = source.read(LOGIN_LIMIT_BYTES + 1)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as source:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LOGIN_LIMIT_BYTES:
-            return None
-        data = source.read(LOGIN_LIMIT_BYTES)
-    return _Login(data, status.st_mtime_ns) if parse_config(data) else None
+    if len(data) > LOGIN_LIMIT_BYTES or not parse_config(data):
+        return None
+    return _Login(data, modified_ns)
+
+
+def _read_digest(path: Path) -> str:
+    """Return the digest of what both sides last agreed on; "" if they never did."""
+    try:
+        data = read_regular(path, limit_bytes=DIGEST_LIMIT_BYTES)
+    except OSError:
+        return ""
+    return data.decode("ascii", "replace")

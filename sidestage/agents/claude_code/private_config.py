@@ -59,6 +59,10 @@ _NAMES: Final = {
 _USAGE: Final = "lastModelUsage"
 MODELS_LIMIT: Final = 32
 """Models in one session's usage; a session seldom sees three."""
+NAME_LIMIT: Final = 128
+"""Characters of a model's or counter's name; real ones have under 40."""
+NUMBER_LIMIT: Final = 2**53
+"""The CLI counts exactly up to here; times in milliseconds have 41 bits."""
 
 
 def make_private_config(real: Json, projects: Iterable[str]) -> Json:
@@ -127,10 +131,17 @@ def _is_usage(value: object) -> bool:
     return all(
         isinstance(usage, dict)
         and len(usage) <= MODELS_LIMIT
+        and all(len(name) <= NAME_LIMIT for name in (model, *usage))
         and all(_is_number(count) for count in usage.values())
-        for usage in value.values()
+        for model, usage in value.items()
     )
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Tell whether *value* is a number that JSON has: NaN and the infinities are not.
+
+    Python reads and writes those all the same; the CLI could not read its file again.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -NUMBER_LIMIT <= value <= NUMBER_LIMIT

@@ -8,6 +8,7 @@ that was restarted meanwhile, where to merge back to; the sandbox does not see i
 """
 
 import json
+import logging
 import os
 import shutil
 import threading
@@ -17,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from sidestage.agents.claude_code.config_file import (
-    parse_config,
     patch_config,
     read_config,
+    read_object,
     replace_file,
 )
 from sidestage.agents.claude_code.folder_names import encode_folder
@@ -31,6 +32,8 @@ from sidestage.agents.claude_code.private_config import (
 from sidestage.ids import TerminalId
 from sidestage.terminals.launch import PreparedAgent
 from sidestage.terminals.model import AgentFiles
+
+_log = logging.getLogger(__name__)
 
 _READ_ONLY: Final = (
     "settings.json",
@@ -46,6 +49,12 @@ _READ_ONLY: Final = (
     "rules",
 )
 """Read, and later run, by every session of the owner: shown, never writable."""
+
+ORIGIN_LIMIT_BYTES: Final = 64 * 1024
+"""Some paths, each of at most 4,096 bytes."""
+PRIVATE_CONFIG_LIMIT_BYTES: Final = 4 * 1024 * 1024
+"""A copy starts with some kilobytes. The sandbox writes it, and to parse 64 MB of
+nonsense would take a gigabyte of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +90,7 @@ class ClaudePrivateFiles:
         self._hook_program = hook_program
         # Logins are followed from a watcher's thread and from starts and ends.
         self._merging = threading.Lock()
+        self._told: set[TerminalId] = set()
 
     def prepare(
         self,
@@ -118,10 +128,35 @@ class ClaudePrivateFiles:
         with self._merging:
             origin = _read_origin(private)
             if origin is not None:
-                _login_pair(private, origin).follow()
-                _merge_config(private, origin)
+                self._merge_back(terminal_id, private, origin)
+            self._told.discard(terminal_id)
             if private.is_dir():
                 _remove(private)
+
+    def _merge_back(
+        self, terminal_id: TerminalId, private: Path, origin: _Origin
+    ) -> None:
+        """Take login and counters back; what fails is told and given up.
+
+        What a program left inside must not keep the private folder from going.
+        """
+        self._follow_login(terminal_id, private, origin)
+        try:
+            _merge_config(private, origin)
+        except OSError as error:
+            _log.warning("counters of %s are lost: %s", terminal_id, error.strerror)
+
+    def _follow_login(
+        self, terminal_id: TerminalId, private: Path, origin: _Origin
+    ) -> None:
+        """Bring one terminal's login in step; tell once what hinders it."""
+        try:
+            _login_pair(private, origin).follow()
+        except OSError as error:
+            # Only once: a program inside could fill the log with it.
+            if terminal_id not in self._told:
+                self._told.add(terminal_id)
+                _log.warning("no login for %s: %s", terminal_id, error.strerror)
 
     def list_prepared(self) -> tuple[TerminalId, ...]:
         """Return the terminals that have a private folder, finished or half made."""
@@ -138,11 +173,14 @@ class ClaudePrivateFiles:
         return None if origin is None else origin.config_dir
 
     def sync_logins(self) -> None:
-        """Bring each running terminal's login and the owner's in step."""
+        """Bring each running terminal's login and the owner's in step.
+
+        A terminal that hinders it is told once, and keeps no other from its turn.
+        """
         with self._merging:
             for private in sorted(self.terminals_dir.glob("*")):
                 if (origin := _read_origin(private)) is not None:
-                    _login_pair(private, origin).follow()
+                    self._follow_login(TerminalId(private.name), private, origin)
 
     def _find_origin(self, directory: Path, config_dir: Path | None) -> _Origin:
         default = self._home / ".claude"
@@ -224,13 +262,13 @@ def _login_pair(private: Path, origin: _Origin) -> LoginPair:
 def _read_origin(private: Path) -> _Origin | None:
     """Return where *private* came from; None if it was never finished making."""
     try:
-        values = parse_config((private / "origin.json").read_bytes())
+        values = read_object(private / "origin.json", limit_bytes=ORIGIN_LIMIT_BYTES)
         return _Origin(
             config_dir=Path(values["config_dir"]),
             config_file=Path(values["config_file"]),
             projects=tuple(values["projects"]),
         )
-    except (OSError, KeyError, TypeError):
+    except (KeyError, TypeError):
         return None
 
 
@@ -247,8 +285,8 @@ def _remove(private: Path) -> None:
 
 def _merge_config(private: Path, origin: _Origin) -> None:
     """Put the sandbox's counters into the owner's `.claude.json`."""
-    # The file itself was bound into the sandbox, so it cannot have become a link.
-    inside = read_config(private / "claude.json")
+    copy = private / "claude.json"
+    inside = read_object(copy, limit_bytes=PRIVATE_CONFIG_LIMIT_BYTES)
     patch_config(
         origin.config_file, lambda real: merge_counters(real, inside, origin.projects)
     )

@@ -98,6 +98,11 @@ def test_counters_come_back(key: str, value: object) -> None:
         ("lastUnknown", 1),
         ("lastCostCommand", 1),
         ("lastCost", "evil"),
+        ("lastCost", float("nan")),  # Python writes it, JSON has no such number
+        ("lastCost", float("inf")),
+        ("lastCost", 2**53 + 1),
+        ("lastModelUsage", {"m" * 129: {}}),
+        ("lastModelUsage", {"m": {"k" * 129: 1}}),
         ("lastCost", True),
         ("lastCost", None),
         ("lastGracefulShutdown", 1),
