@@ -66,7 +66,12 @@ def test_terminals_are_listed_with_their_sessions(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["terminals", "--json"], ["terminals", "list", "--json"]]
+    "arguments",
+    [
+        ["terminals", "--json"],
+        ["terminals", "list", "--json"],
+        ["terminals", "--json", "list"],
+    ],
 )
 @pytest.mark.usefixtures("terminals")
 def test_terminals_for_a_script_are_json(
