@@ -250,8 +250,8 @@ def make_installation(root: Path) -> Path:
         [sys.executable, "-m", "venv", "--without-pip", str(root)], check=True
     )
     [site] = root.glob("lib/python*/site-packages")
-    here = next(path for path in sys.path if path.endswith("site-packages"))
-    (site / "dependencies.pth").write_text(here + "\n")
+    here = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "dependencies.pth").write_text("\n".join(here) + "\n")
     install(root)
     return root / "bin" / "python"
 
