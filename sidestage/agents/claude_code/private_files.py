@@ -35,6 +35,10 @@ from sidestage.terminals.model import AgentFiles
 
 _log = logging.getLogger(__name__)
 
+_FOREIGN_LOGIN: Final = (
+    "what was written inside is no refresh of yours, so yours was kept"
+)
+
 _READ_ONLY: Final = (
     "settings.json",
     "settings.local.json",
@@ -149,14 +153,23 @@ class ClaudePrivateFiles:
     def _follow_login(
         self, terminal_id: TerminalId, private: Path, origin: _Origin
     ) -> None:
-        """Bring one terminal's login in step; tell once what hinders it."""
+        """Bring one terminal's login in step; tell what hinders it."""
         try:
-            _login_pair(private, origin).follow()
+            if not _login_pair(private, origin).follow():
+                self._tell_once(terminal_id, _FOREIGN_LOGIN)
         except OSError as error:
-            # Only once: a program inside could fill the log with it.
-            if terminal_id not in self._told:
-                self._told.add(terminal_id)
-                _log.warning("no login for %s: %s", terminal_id, error.strerror)
+            self._tell_once(
+                terminal_id, f"it was not brought in step: {error.strerror}"
+            )
+
+    def _tell_once(self, terminal_id: TerminalId, trouble: str) -> None:
+        """Log a login's *trouble*, the first of its terminal only.
+
+        A program inside could fill the log with it.
+        """
+        if terminal_id not in self._told:
+            self._told.add(terminal_id)
+            _log.warning("The login of %s: %s.", terminal_id, trouble)
 
     def list_prepared(self) -> tuple[TerminalId, ...]:
         """Return the terminals that have a private folder, finished or half made."""

@@ -25,12 +25,13 @@ from tests.e2e.resume.bench import (
 )
 from tests.e2e.running_server import TerminalClient
 from tests.e2e.sandbox.bench import PROBE, listening
+from tests.fakes.logins import make_login
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.claude, pytest.mark.sandbox, pytest.mark.timeout(180)]
 
 DIALOG = "Do you want to proceed"
-LOGIN = '{"claudeAiOauth": {"accessToken": "refreshed inside"}}'
+LOGIN = make_login(2)
 WRITE_AS_THE_CLI_DOES = textwrap.dedent(
     """
     import json, os, pathlib
@@ -152,7 +153,7 @@ def test_a_login_comes_out_and_an_account_does_not_and_nothing_is_lost(
 ) -> None:
     """Line 16a: credentials refreshed inside are there; other accounts are not."""
     login = bench.claude.config_dir / ".credentials.json"
-    login.write_text('{"claudeAiOauth": {"accessToken": "old"}}')
+    login.write_text(make_login(1))
     session = bench.say_headless("first words")
     script = bench.project / "as_the_cli.py"
     script.write_text(WRITE_AS_THE_CLI_DOES % LOGIN)

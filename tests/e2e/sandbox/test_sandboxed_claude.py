@@ -16,6 +16,7 @@ from terminal_host.host.sandbox import BubblewrapConfiner
 from tests.e2e.pty_program import PtyProgram
 from tests.e2e.real_claude import Json, RealClaude, read_registry
 from tests.e2e.sandbox.bench import require_ordinary_user
+from tests.fakes.logins import make_login
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.claude]
@@ -265,7 +266,7 @@ def test_the_trap_of_the_escape_test_does_catch(claude: SandboxedClaude) -> None
     assert trap.exists()
 
 
-LOGIN = '{"claudeAiOauth": {"accessToken": "%s"}}'
+OLD_LOGIN, NEW_LOGIN = make_login(1), make_login(2)
 _REFRESH = (
     "import os; from pathlib import Path\n"
     "path = Path.home() / '.claude/.credentials.json'\n"
@@ -277,9 +278,9 @@ _REFRESH = (
 
 def test_a_login_made_inside_is_there_afterwards(claude: SandboxedClaude) -> None:
     login = claude.outside.config_dir / ".credentials.json"
-    with claude.start(argv=["python3", "-c", _REFRESH % (LOGIN % "new")]) as terminal:
+    with claude.start(argv=["python3", "-c", _REFRESH % NEW_LOGIN]) as terminal:
         assert terminal.wait_end() == 0, terminal.text
-    assert login.read_text() == LOGIN % "new"
+    assert login.read_text() == NEW_LOGIN
     assert login.stat().st_mode & 0o777 == 0o600
 
 
@@ -288,25 +289,25 @@ def test_a_login_refreshed_on_both_sides_ends_with_the_newer(
 ) -> None:
     """Bound as a file, the inside kept the old inode after a refresh outside."""
     login = claude.outside.config_dir / ".credentials.json"
-    login.write_text(LOGIN % "first")
+    login.write_text(OLD_LOGIN)
     inside = "cat ~/.claude/.credentials.json; read x; cat ~/.claude/.credentials.json"
     with claude.start(argv=["sh", "-c", inside]) as terminal:
-        terminal.wait_for("first")
+        terminal.wait_for("access-1")
         fresh = login.with_name("fresh")
-        fresh.write_text(LOGIN % "second")
+        fresh.write_text(NEW_LOGIN)
         fresh.replace(login)
         claude.files.sync_logins()
         terminal.send("\r")
-        terminal.wait_for("second")
+        terminal.wait_for("access-2")
         terminal.wait_end()
-    assert login.read_text() == LOGIN % "second"
+    assert login.read_text() == NEW_LOGIN
 
 
 def test_the_real_cli_finds_its_login_inside(claude: SandboxedClaude) -> None:
     login = claude.outside.config_dir / ".credentials.json"
-    login.write_text(LOGIN % "first")
+    login.write_text(OLD_LOGIN)
     with claude.start("hello") as terminal:
         terminal.wait_for("Stub answer to: hello")
         copy = claude.private / "config/.credentials.json"
-        assert copy.read_text() == LOGIN % "first"
+        assert copy.read_text() == OLD_LOGIN
         assert copy.stat().st_mode & 0o777 == 0o600

@@ -12,6 +12,7 @@ import pytest
 from sidestage.agents.claude_code.private_files import PRIVATE_CONFIG_LIMIT_BYTES
 from sidestage.agents.claude_code.registry import read_registry
 from sidestage.ids import TerminalId
+from tests.fakes.logins import make_login
 from tests.fakes.private_owner import TERMINAL, Owner
 
 SECOND = TerminalId("terminal:2")
@@ -53,8 +54,11 @@ hostile = pytest.mark.parametrize(
 )
 
 
-def _open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
+def _opened(root: Path) -> list[str]:
+    """Return what this process holds open below *root*."""
+    links = Path("/proc/self/fd").iterdir()
+    targets = [str(link.readlink()) for link in links if link.is_symlink()]
+    return [target for target in targets if target.startswith(str(root))]
 
 
 @hostile
@@ -73,11 +77,12 @@ def test_whatever_stands_in_a_file_s_place_costs_nothing(
     owner.prepare()
     (owner.private / name).unlink()
     make(owner.private / name)
-    before = owner.config_file.read_bytes(), _open_descriptors()
+    before = owner.config_file.read_bytes()
     for _ in range(5):
         owner.files.sync_logins()
     owner.files.finish(TERMINAL)
-    assert (owner.config_file.read_bytes(), _open_descriptors()) == before
+    assert _opened(owner.home.parent) == []
+    assert owner.config_file.read_bytes() == before
     assert login.read_text() == '{"n": 0}'
     assert owner.files.list_prepared() == ()
 
@@ -88,9 +93,8 @@ def test_whatever_stands_in_a_registry_file_s_place_is_no_entry(
 ) -> None:
     """A folder is opened like a file, and its descriptor must not stay."""
     make(tmp_path / "7.json")
-    before = _open_descriptors()
     assert read_registry(tmp_path / "7.json") is None
-    assert _open_descriptors() == before
+    assert _opened(tmp_path) == []
 
 
 def test_a_copy_of_the_configuration_that_is_no_longer_small_is_not_parsed(
@@ -122,6 +126,23 @@ def test_one_terminal_s_spoiled_login_keeps_no_other_from_the_owner_s(
             assert second.read_text() == login
     (told,) = [record.getMessage() for record in caplog.records]
     assert TERMINAL in told
+
+
+def test_a_login_of_another_account_is_told_once_and_not_taken(
+    owner: Owner, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A program inside logged the owner in as somebody else, in every session."""
+    login = owner.config / ".credentials.json"
+    login.write_text(make_login(1))
+    owner.prepare()
+    for number in (2, 3):
+        other = make_login(number, accountUuid="account-2")
+        (owner.private / "config/.credentials.json").write_text(other)
+        owner.files.sync_logins()
+    owner.files.finish(TERMINAL)
+    assert login.read_text() == make_login(1)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert "no refresh of yours" in told
 
 
 def test_counters_that_cannot_be_merged_do_not_keep_the_folder(

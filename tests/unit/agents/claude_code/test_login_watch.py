@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from sidestage.agents.claude_code import login_watch
 from sidestage.agents.claude_code.login_watch import watch_logins
 from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
 from sidestage.ids import TerminalId
+from tests.fakes.logins import make_login
 
 
 class Told(ClaudePrivateFiles):
@@ -41,7 +41,7 @@ async def test_a_refresh_on_either_side_is_passed_on(tmp_path: Path) -> None:
         watching = tasks.create_task(watch_logins(files, [outside.parent, home / "no"]))
         await files.looked.wait()
         for number, (here, there) in enumerate([(inside, outside), (outside, inside)]):
-            await pass_on(files, here, there, json.dumps({"n": number}))
+            await pass_on(files, here, there, make_login(number))
         watching.cancel()
 
 

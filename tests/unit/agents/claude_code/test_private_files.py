@@ -8,6 +8,7 @@ import pytest
 from sidestage.agents.claude_code.folder_names import encode_folder
 from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
 from sidestage.ids import TerminalId
+from tests.fakes.logins import make_login
 from tests.fakes.private_owner import TERMINAL, Owner
 
 
@@ -107,13 +108,13 @@ def test_counters_and_login_come_back_and_the_folder_goes(owner: Owner) -> None:
     inside["projects"][str(owner.project)]["lastCost"] = 3
     inside["mcpServers"] = {"evil": {}}
     copied.write_text(json.dumps(inside))
-    (owner.private / "config/.credentials.json").write_text('{"n": 1}')
+    (owner.private / "config/.credentials.json").write_text(make_login(1))
     # A server that was restarted meanwhile merges as well.
     ClaudePrivateFiles(state_dir=owner.state, home=owner.home).finish(TERMINAL)
     merged = json.loads(owner.config_file.read_text())
     assert merged["projects"][str(owner.project)]["lastCost"] == 3
     assert merged["mcpServers"] == {}
-    assert (owner.config / ".credentials.json").read_text() == '{"n": 1}'
+    assert (owner.config / ".credentials.json").read_text() == make_login(1)
     assert not owner.private.exists()
 
 
