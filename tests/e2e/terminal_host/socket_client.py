@@ -56,12 +56,23 @@ class SocketClient:
                         return message
                 await self.receive()
 
-    async def until_output(self, text: bytes) -> bytes:
+    async def until_output(
+        self, text: bytes, *, deadline_seconds: float = DEADLINE_SECONDS
+    ) -> bytes:
         """Take frames in until *text* was printed, or is in the repaint."""
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while text not in self.repaint + self.output:
+        looked_at = 0
+        async with asyncio.timeout(deadline_seconds):
+            # Only what is new: looking through a flood anew for each frame takes longer
+            # than the flood.
+            while not self._shows(text, looked_at):
+                looked_at = max(0, len(self.output) - len(text))
                 await self.receive()
+                looked_at = min(looked_at, len(self.output))
         return bytes(self.output)
+
+    def _shows(self, text: bytes, start: int) -> bool:
+        begin = self.repaint + self.output[: len(text)]
+        return text in begin or self.output.find(text, start) >= 0
 
     async def until_closed(self) -> tuple[int, str]:
         """Take frames in until the server closes; return code and reason."""
