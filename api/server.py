@@ -30,7 +30,9 @@ from api.control_socket import (
     control_protocols,
     open_control_socket,
 )
+from api.doorway import Doorway, connections_limit, raise_descriptor_limit
 from api.listener import open_listener
+from api.network_protocols import network_protocols
 from api.wiring import Seams, Wired, open_parts
 from resolvers.parts import Health, Parts, ServerInfo
 from sidestage import __version__
@@ -86,6 +88,7 @@ async def serve(
     """
     check_bind(settings)
     prepare_state_folder(settings.state_dir)
+    doorway = Doorway(connections_limit(raise_descriptor_limit()))
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state_folder(settings.state_dir))
         stop = stack.enter_context(_stop_event())
@@ -98,11 +101,13 @@ async def serve(
         port = listener.getsockname()[1]
         app = _application(settings, wired, gateway, port)
         control = open_control_socket(settings.control_socket)
-        http, websocket = control_protocols(wired.is_agent)
         servers = (
-            (_Server(_config(app, settings, lifespan="on")), listener),
             (
-                _Server(_config(app, settings, http=http, ws=websocket)),
+                _Server(_config(app, settings, network_protocols(doorway), "on")),
+                listener,
+            ),
+            (
+                _Server(_config(app, settings, control_protocols(wired.is_agent))),
                 stack.enter_context(control),
             ),
         )
@@ -178,11 +183,10 @@ def health_of(wired: Wired) -> Health:
 def _config(
     app: Api,
     settings: Settings,
-    *,
+    protocols: tuple[Any, Any],  # uvicorn takes what makes one, but types a class
     lifespan: Literal["on", "off"] = "off",
-    http: Any = "httptools",  # noqa: ANN401 uvicorn takes a name or a class
-    ws: Any = "websockets-sansio",  # noqa: ANN401 the same
 ) -> uvicorn.Config:
+    http, ws = protocols
     return uvicorn.Config(
         app,
         http=http,

@@ -5,13 +5,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
 from api.app import Api, create_app
+from api.doorway import CONNECTIONS_LIMIT, Doorway
 from api.limits import Limits
 from api.listener import open_listener
+from api.network_protocols import BODY_SECONDS, HEAD_SECONDS, network_protocols
 from tests.fakes.parts import World, make_world
 
 NODE_MODULES = Path(__file__).parents[3] / ".tools" / "node_modules"
@@ -31,7 +33,13 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    *, limits: Limits | None = None, allows_get: bool = False, **options: Any
+    *,
+    limits: Limits | None = None,
+    allows_get: bool = False,
+    connections: int = CONNECTIONS_LIMIT,
+    head_seconds: float = HEAD_SECONDS,
+    body_seconds: float = BODY_SECONDS,
+    **options: Any,
 ) -> AsyncGenerator[Served]:
     """Serve the product in memory until the block ends."""
     world = make_world(**options)
@@ -40,8 +48,16 @@ async def served(
         server = replace(world.parts.server, bound_port=lambda: port)
         parts = replace(world.parts, server=server)
         app = create_app(parts, limits=limits or Limits(), allows_get=allows_get)
+        http, ws = cast(
+            "tuple[Any, Any]",
+            network_protocols(
+                Doorway(connections),
+                head_seconds=head_seconds,
+                body_seconds=body_seconds,
+            ),
+        )
         config = uvicorn.Config(
-            app, log_config=None, ws="websockets-sansio", ws_per_message_deflate=False
+            app, http=http, ws=ws, log_config=None, ws_per_message_deflate=False
         )
         uvicorn_server = uvicorn.Server(config)
         uvicorn_server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # the test runner's
