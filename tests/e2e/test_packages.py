@@ -85,6 +85,9 @@ def test_the_wheel_holds_all_packages_and_no_tests(packages: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert {"api", "resolvers", "terminal_host", "sidestage"} <= tops
     assert "tests" not in tops
+    # Without the marker a type checker takes everything of a package for untyped.
+    for package in ("api", "resolvers", "terminal_host", "sidestage"):
+        assert f"{package}/py.typed" in names
     assert "api/schema.graphql" in names
     assert "sidestage/storage/migrations/env.py" in names
     assert not any(os.fspath(name).endswith(".pyc") for name in names)
