@@ -29,7 +29,8 @@ PATH: Final = "/terminals/{terminal_id}/socket"
 CLIENTS_LIMIT: Final = 256
 """Each holds up to 1 MiB on its way and a connection to the host."""
 STRANGERS_LIMIT: Final = 32
-"""Sockets that have shown no ticket yet."""
+"""Sockets that have shown no ticket yet. Beyond them the oldest goes: an honest client
+shows its ticket at once, so strangers keep nobody out."""
 FIRST_MESSAGE_SECONDS: Final = 10.0
 
 _log = logging.getLogger(__name__)
@@ -65,7 +66,8 @@ class TerminalGateway:
         self._door = door
         self._first_message_seconds = first_message_seconds
         self._clients: set[TerminalClient] = set()
-        self._strangers = 0
+        self._strangers: dict[asyncio.Timeout, None] = {}
+        """What each may still take, the oldest first."""
         self._sizes = SizeOwners(self._resize)
         self._resizing: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -138,15 +140,10 @@ class TerminalGateway:
         """Return the client that shows a good ticket in time; raises `Closing`."""
         if self._closed:
             raise Closing(CloseCode.RESTART, "The server restarts.")
-        full = len(self._clients) >= CLIENTS_LIMIT
-        if full or self._strangers >= STRANGERS_LIMIT:
+        if len(self._clients) >= CLIENTS_LIMIT:
             _log.warning("a terminal's socket too many was refused")
             raise Closing(CloseCode.OVERLOAD, "Too many terminal sockets are open.")
-        self._strangers += 1
-        try:
-            attach = await self._first_message(websocket)
-        finally:
-            self._strangers -= 1
+        attach = await self._first_message(websocket)
         terminal_id = TerminalId(websocket.path_params["terminal_id"])
         try:
             admission = self._tickets.spend_ticket(terminal_id, attach.ticket)
@@ -162,11 +159,19 @@ class TerminalGateway:
         )
 
     async def _first_message(self, websocket: WebSocket) -> Attach:
+        patience = asyncio.timeout(self._first_message_seconds)
         try:
-            async with asyncio.timeout(self._first_message_seconds):
+            async with patience:
+                self._make_room_for_strangers()
+                self._strangers[patience] = None
                 message = await websocket.receive()
         except TimeoutError as error:
+            if patience not in self._strangers:
+                reason = "Others came since, and no ticket did."
+                raise Closing(CloseCode.OVERLOAD, reason) from error
             raise Closing(CloseCode.TIMEOUT, "No ticket came in time.") from error
+        finally:
+            self._strangers.pop(patience, None)
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", 1006))
         try:
@@ -176,6 +181,14 @@ class TerminalGateway:
         if not isinstance(attach, Attach):
             raise Closing(CloseCode.INVALID, "The first message must be attach.")
         return attach
+
+    def _make_room_for_strangers(self) -> None:
+        if len(self._strangers) < STRANGERS_LIMIT:
+            return
+        oldest = next(iter(self._strangers))
+        del self._strangers[oldest]
+        if not oldest.expired():  # else it is about to go by itself
+            oldest.reschedule(asyncio.get_running_loop().time())
 
     def _note_size(self, terminal_id: TerminalId, size: Size) -> None:
         self._sizes.noted(terminal_id, size)

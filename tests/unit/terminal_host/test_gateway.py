@@ -204,11 +204,18 @@ async def test_a_client_that_says_nothing_is_closed_in_time(stage: Set) -> None:
     assert await stage.serve().close_code() == 4408
 
 
-async def test_strangers_are_limited(stage: Set) -> None:
-    for _ in range(STRANGERS_LIMIT):
-        stage.serve()
-    await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0)
-    assert await stage.serve(ticket="CONTROL").close_code() == 1013
+async def test_the_oldest_stranger_goes_for_a_good_ticket(stage: Set) -> None:
+    """The newest was refused: 32 silent sockets kept every good ticket out."""
+    stage.gateway = TerminalGateway(
+        cast("HostClient", stage.host), stage.desk, stage.desk
+    )
+    strangers = [stage.serve() for _ in range(STRANGERS_LIMIT)]
+    for stranger in strangers:
+        assert (await stranger.next())["type"] == "websocket.accept"
+    stage.host.answers = [attached()]
+    await stage.serve(ticket="CONTROL").message("attached")
+    assert await strangers[0].close_code() == 1013
+    assert strangers[1].sent.empty()  # one place was wanted, and one has gone
 
 
 async def test_clients_are_limited(stage: Set, monkeypatch: pytest.MonkeyPatch) -> None:
