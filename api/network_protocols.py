@@ -167,6 +167,9 @@ class NetworkWebSocket(WebSocketsSansIOProtocol):
         """Send; a peer that was told to go may be cut off when its place is wanted."""
         await super().send(message)
         if self.close_sent:
+            # uvicorn 0.54 forgets it after an HTTP answer in place of the upgrade, and
+            # logs an error for each: a web page could fill the disk.
+            self.handshake_complete = True
             self._doorway.idle(self.transport)
 
 

@@ -132,6 +132,40 @@ async def test_what_is_no_http_is_not_written_to_the_log(
     assert not [line for line in caplog.messages if "Invalid HTTP" in line]
 
 
+UPGRADE = (
+    b"GET %s HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\n"
+    b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "origin", "status"),
+    [
+        (b"/graphql", b"127.0.0.1:%d", b"http://evil.example", b"403"),
+        (b"/graphql", b"evil.example:%d", b"http://evil.example", b"400"),
+        (b"/nowhere", b"127.0.0.1:%d", b"http://127.0.0.1:%d", b"403"),
+    ],
+)
+async def test_a_refused_upgrade_is_not_written_to_the_log(
+    caplog: pytest.LogCaptureFixture,
+    path: bytes,
+    host: bytes,
+    origin: bytes,
+    status: bytes,
+) -> None:
+    """uvicorn logged an error for each: any web page could fill the disk."""
+    async with served() as server:
+        here = [
+            part % server.port if b"%d" in part else part for part in (host, origin)
+        ]
+        peer = await connect(server, UPGRADE % (path, *here))
+        assert status in await peer.reader.readline()
+        assert await peer.is_cut()
+        await peer.close()
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
 @contextmanager
 def few_descriptors(limit: int) -> Iterator[None]:
     before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
