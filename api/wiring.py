@@ -174,6 +174,7 @@ async def _running(
         asyncio.create_task(desk.run(), name="terminals"),
         asyncio.create_task(_void_tickets(desk, keeper), name="tickets"),
         asyncio.create_task(watch_logins(files, config_dirs), name="logins"),
+        asyncio.create_task(files.removal.run(), name="ended terminals' files"),
     ]
     try:
         yield

@@ -9,7 +9,6 @@ that was restarted meanwhile, where to merge back to; the sandbox does not see i
 
 import json
 import logging
-import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from sidestage.agents.claude_code.private_config import (
     make_private_config,
     merge_counters,
 )
+from sidestage.agents.claude_code.private_removal import PrivateRemoval
 from sidestage.ids import TerminalId
 from sidestage.terminals.launch import PreparedAgent
 from sidestage.terminals.model import AgentFiles
@@ -90,6 +90,7 @@ class ClaudePrivateFiles:
         self, *, state_dir: Path, home: Path, hook_program: Path | None = None
     ) -> None:
         self.terminals_dir = state_dir.resolve() / "terminals"
+        self.removal = PrivateRemoval(state_dir.resolve() / "terminals-ended")
         self._home = home.resolve()
         self._hook_program = hook_program
         # Logins are followed from a watcher's thread and from starts and ends.
@@ -124,9 +125,10 @@ class ClaudePrivateFiles:
         return PreparedAgent(files, None if is_default else origin.config_dir)
 
     def finish(self, terminal_id: TerminalId) -> None:
-        """Merge back what may be, then remove the private folder; raises `OSError`.
+        """Merge back what may be, then put the private folder out of the way.
 
         Only after the terminal's last process ended. No private folder is no error.
+        *removal* has to run for the folder to go. Raises `OSError`.
         """
         private = self.terminals_dir / terminal_id
         with self._merging:
@@ -135,7 +137,7 @@ class ClaudePrivateFiles:
                 self._merge_back(terminal_id, private, origin)
             self._told.discard(terminal_id)
             if private.is_dir():
-                _remove(private)
+                self.removal.take(private)
 
     def _merge_back(
         self, terminal_id: TerminalId, private: Path, origin: _Origin
@@ -283,17 +285,6 @@ def _read_origin(private: Path) -> _Origin | None:
         )
     except (KeyError, TypeError):
         return None
-
-
-def _remove(private: Path) -> None:
-    """Remove *private*, also where the sandbox took our own rights away."""
-    private.chmod(0o700)
-    for folder, names, _ in os.walk(private):
-        for name in names:
-            # Each before the walk goes into it; a link's target is left alone.
-            if not (path := Path(folder) / name).is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(private)
 
 
 def _merge_config(private: Path, origin: _Origin) -> None:
