@@ -10,6 +10,9 @@ from tests.e2e.real_claude import READY, RealClaude
 from tests.e2e.running_server import ROW, RunningServer
 from tests.waiting import wait_for
 
+FIRST_WORDS = "stub:slow(3) hello from the keyboard"
+FIRST_ANSWER = " ".join(f"word{number}" for number in range(1, 13)) + "."
+"""What the stub model says to them, a word at a time over three seconds."""
 FEED = f"""subscription {{ outsideSessionFeed {{
   kind cursor more removedIds upserts {{ {ROW} }}
 }} }}"""
@@ -35,7 +38,7 @@ def watch_it_live_and_die(
         claude.start(directory=project) as program,
     ):
         program.wait_for(READY)
-        program.send("stub:slow(3) hello from the keyboard\r")
+        program.send(f"{FIRST_WORDS}\r")
         feed.until(lambda: states(feed.rows) == {"RUNNING"})
         [session_id] = feed.rows
         feed.until(lambda: feed.rows[session_id]["name"].startswith("stub:slow(3) hel"))
@@ -69,11 +72,13 @@ def resume_it_and_talk(
     assert (started["terminal"]["cols"], started["terminal"]["rows"]) == (100, 40)
     with server.attach(started["ticket"]) as client:
         client.wait_for("hello from the keyboard")
+        client.wait_for(FIRST_ANSWER)
+        assert FIRST_ANSWER in said(server, session_id)
         wait_for(lambda: linked(server, session_id, terminal_id), "the row is linked")
         client.type("a word through the socket\r")
-        client.wait_for("a word through the socket")
+        client.wait_for("Stub answer to: a word through the socket")
         wait_for(
-            lambda: "a word through the socket" in transcript.read_text(),
+            lambda: "Stub answer to: a word through" in transcript.read_text(),
             "the answer stands in the same transcript",
         )
     assert server.resume(session_id)["__typename"] == "OutsideSessionResumed"
@@ -81,11 +86,11 @@ def resume_it_and_talk(
     server.restart(signal.SIGKILL)
     wait_for(lambda: linked(server, session_id, terminal_id), "it is still there")
     with server.attach(server.issue_ticket(terminal_id)) as client:
-        client.wait_for("a word through the socket")
+        client.wait_for("Stub answer to: a word through the socket")
         client.type("after the restart\r")
-        client.wait_for("after the restart")
+        client.wait_for("Stub answer to: after the restart")
     wait_for(
-        lambda: transcript.read_text().count("after the restart") >= 2,
+        lambda: "Stub answer to: after the restart" in transcript.read_text(),
         "the answer after the restart stands in the same transcript",
     )
     assert claude.transcripts() == [transcript]
@@ -106,6 +111,18 @@ def close_it(server: RunningServer, session_id: str, terminal_id: str) -> None:
 
 def states(rows: dict[str, dict[str, str]]) -> set[str]:
     return {row["state"] for row in rows.values()}
+
+
+def said(server: RunningServer, session_id: str) -> list[str]:
+    """Return what the model said in the session's transcript."""
+    data = server.query(
+        """query Said($id: ID!) { node(id: $id) { ... on OutsideSession {
+          transcript(first: 100) { nodes { ... on MessageEntry { body { text } } } }
+        } } }""",
+        {"id": session_id},
+    )
+    nodes = data["node"]["transcript"]["nodes"]
+    return [node["body"]["text"] for node in nodes if node]
 
 
 def linked(server: RunningServer, session_id: str, terminal_id: str) -> bool:
