@@ -69,6 +69,9 @@ _TOKEN = re.compile(
 _STRING_ENDS = re.compile(rb"\x1b\\|[\x18\x1a]|(?=\x1b[^\\])", re.DOTALL)
 _OSC_ENDS = re.compile(rb"\x07|" + _STRING_ENDS.pattern, re.DOTALL)
 _SEQUENCE_ENDS = re.compile(rb"[@-~\x18\x1a]|(?=\x1b)")
+_OSC_OPENING = re.compile(rb"\x1b" + _INSIDE + rb"*\]")
+_ENDING = re.compile(rb"(?:\x1b\\|[^\x1b])\Z", re.DOTALL)
+_UNFINISHED_END = re.compile(rb"\x1b\Z")
 _OPENINGS = {
     _STRING_ENDS: b"\x1b^",  # a privacy message
     _OSC_ENDS: b"\x1b]9999;",
@@ -114,17 +117,18 @@ class Splitter:
                 end = run.end()
             else:
                 match = _TOKEN.match(data, position)
-                if match is None:
+                end = self._find_excess(data, position, match)
+                if end is None and match is None:
                     break
-                yield from self._tokens(match)
-                end = match.end()
+                if end is None and match is not None:
+                    yield from self._tokens(match)
+                    end = match.end()
             if end is None:
                 # Only a lone ESC may still become the end of the string.
                 position = len(data) - data.endswith(b"\x1b")
                 break
             position = end
         self._held = data[position:] + half
-        self._give_up()
 
     def _skip(self, data: bytes, position: int) -> int | None:
         assert self._skipping is not None
@@ -161,12 +165,35 @@ class Splitter:
             self._skipping = _STRING_ENDS
             yield Token(TokenKind.STRING, b"", match["string"])
 
-    def _give_up(self) -> None:
-        """Drop an unfinished sequence that has grown beyond its limit."""
-        osc = self._held.startswith(b"\x1b]")
-        if len(self._held) > (OSC_LIMIT_BYTES if osc else SEQUENCE_LIMIT_BYTES):
-            self._skipping = _OSC_ENDS if osc else _SEQUENCE_ENDS
-            self._held = b"\x1b" if self._held.endswith(b"\x1b") else b""
+    def _find_excess(
+        self, data: bytes, position: int, match: re.Match[bytes] | None
+    ) -> int | None:
+        """Begin to skip a sequence that is too long; return from where, or None.
+
+        One that came whole as well as one that is unfinished: a split changes nothing.
+        """
+        end = len(data) if match is None else match.end()
+        if end - position <= SEQUENCE_LIMIT_BYTES:
+            return None
+        if match is not None and match.lastgroup in ("text", "control"):
+            return None
+        sequence = data[position:end]
+        # What ends it, or may begin to, is no part of it.
+        ending = _UNFINISHED_END if match is None else _ENDING
+        found = None if match and match["broken"] else ending.search(sequence)
+        limit, ends = _limit_of(sequence)
+        if (found.start() if found else len(sequence)) <= limit:
+            return None
+        self._skipping = ends
+        return position + limit + 1
+
+
+def _limit_of(sequence: bytes) -> tuple[int, re.Pattern[bytes]]:
+    """Return how long *sequence* may be before its end, and what ends a longer one."""
+    opening = _OSC_OPENING.match(sequence)
+    if opening and opening.end() - 1 <= SEQUENCE_LIMIT_BYTES:
+        return OSC_LIMIT_BYTES, _OSC_ENDS
+    return SEQUENCE_LIMIT_BYTES, _SEQUENCE_ENDS
 
 
 def _seven_bit(match: re.Match[bytes]) -> bytes:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from terminal_host import vt_stream
 from terminal_host.vt_stream import (
     OSC_LIMIT_BYTES,
     SEQUENCE_LIMIT_BYTES,
@@ -106,9 +107,48 @@ PIECES = st.sampled_from(
 BYTES = st.one_of(st.binary(max_size=60), st.lists(PIECES, max_size=40).map(b"".join))
 
 
-@given(st.data())
-def test_any_bytes_at_any_splits_give_the_same(data: st.DataObject) -> None:
-    stream = data.draw(BYTES)
+@given(BYTES, st.data())
+def test_any_bytes_at_any_splits_give_the_same(
+    stream: bytes, data: st.DataObject
+) -> None:
+    splits_change_nothing(stream, data)
+
+
+LONG_PIECES = st.sampled_from(
+    [
+        b"\x1b]0123456",
+        b"\x1b[1;2;3;4",
+        b"\x1b(    (",
+        b"\x1b" + bytes(6),
+        b"\x1b\x00]01234",
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, LONG_PIECES), max_size=20).map(b"".join), st.data())
+def test_splits_do_not_decide_what_is_too_long(
+    stream: bytes, data: st.DataObject
+) -> None:
+    """A sequence above its limit was given if it came whole, and dropped in pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vt_stream, "OSC_LIMIT_BYTES", 5)
+        patch.setattr(vt_stream, "SEQUENCE_LIMIT_BYTES", 4)
+        splits_change_nothing(stream, data)
+
+
+@pytest.mark.parametrize("end", [b"\x07", b"\x1b\\", b"\xc2\x9c"])
+@pytest.mark.parametrize(("excess", "kinds"), [(0, ["OSC", "TEXT"]), (1, ["TEXT"])])
+def test_the_longest_osc_is_given_and_a_longer_one_dropped(
+    end: bytes, excess: int, kinds: list[str]
+) -> None:
+    content = b"x" * (OSC_LIMIT_BYTES - len(b"\x1b]") + excess)
+    stream = b"\x1b]" + content + end + b"after"
+    assert [token.kind for token in split(stream)] == kinds
+    pieces = split(stream[:-12], *(bytes([byte]) for byte in stream[-12:]))
+    assert joined(pieces) == joined(split(stream))
+
+
+def splits_change_nothing(stream: bytes, data: st.DataObject) -> None:
     whole, pieces = Splitter(), Splitter()
     expected = joined(list(whole.feed(stream)))
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)))))
