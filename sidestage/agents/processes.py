@@ -12,6 +12,8 @@ ARGUMENTS_LIMIT_BYTES: Final = 65_536
 """Read of a command line: an id stands in its first words."""
 ENVIRONMENT_LIMIT_BYTES: Final = 1 << 20
 """Read of an environment: Linux itself allows at most 6 MiB, real ones have 10 KiB."""
+_START_FIELD: Final = 19
+"""Of the fields behind the name: proc(5) counts it as the 22nd."""
 _TERMINAL_VARIABLE: Final = b"SIDESTAGE_TERMINAL="
 
 
@@ -116,22 +118,37 @@ class LinuxProcesses:
 
 
 @dataclass(frozen=True, slots=True)
-class _StatFields:
+class StatFields:
+    """What is read of a process's `stat`: its parent, and its start in clock ticks."""
+
     parent_pid: int
     start_ticks: str
 
 
-def _stat_fields(pid: int) -> _StatFields | None:
+def _stat_fields(pid: int) -> StatFields | None:
     """Return fields of `/proc/<pid>/stat`; None if the process is gone or a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
+    try:
+        return parse_stat(text)
+    except ValueError as error:
+        raise OSError(f"/proc/{pid}/stat cannot be read") from error
+
+
+def parse_stat(line: bytes) -> StatFields | None:
+    """Return fields of a line of `/proc/<pid>/stat`; None for a zombie.
+
+    Raises `ValueError` for what is no such line.
+    """
     # The second field, the name in parentheses, may hold spaces and parentheses.
-    rest = text[text.rfind(b")") + 2 :].split()
+    rest = line[line.rfind(b")") + 2 :].split()
+    if len(rest) <= _START_FIELD or not rest[_START_FIELD].isdigit():
+        raise ValueError("a process's line ends early")
     if rest[0] in (b"Z", b"X"):
         return None
-    return _StatFields(int(rest[1]), rest[19].decode())
+    return StatFields(int(rest[1]), rest[_START_FIELD].decode())
 
 
 def _arguments(folder: Path) -> tuple[str, ...]:

@@ -2,14 +2,21 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sidestage.agents import processes
 from sidestage.agents.exits import ProcessExits
-from sidestage.agents.processes import AgentProcess, LinuxProcesses
+from sidestage.agents.processes import (
+    AgentProcess,
+    LinuxProcesses,
+    StatFields,
+    parse_stat,
+)
 from sidestage.sessions.model import Process
 from tests.fakes.processes import FakeProcesses
 
@@ -159,3 +166,26 @@ def test_where_a_sandboxed_process_stands_means_nothing_out_here(
 
     monkeypatch.setattr(os, "readlink", other_mounts)
     assert processes._directory(Path(own)) is None
+
+
+def test_a_name_with_parentheses_does_not_shift_the_fields() -> None:
+    line = b"42 (a) b (c) S 1 " + b"0 " * 17 + b"777 99"
+    assert parse_stat(line) == StatFields(parent_pid=1, start_ticks="777")
+    assert parse_stat(line.replace(b" S ", b" Z ")) is None
+
+
+@pytest.mark.parametrize("line", [b"", b"1 (a) S", b"1 (a) S 1 2", b"1 a S"])
+def test_a_line_cut_short_is_no_line(line: bytes) -> None:
+    """It was an `IndexError`, which nobody expects."""
+    with pytest.raises(ValueError, match="ends early"):
+        parse_stat(line)
+
+
+WORDS = st.sampled_from([b"1", b"22", b"(a)", b"((", b") (", b"S", b"Z", b"x", b"-1"])
+
+
+@given(st.one_of(st.binary(), st.lists(WORDS, max_size=40).map(b" ".join)))
+def test_any_line_is_read_or_refused(line: bytes) -> None:
+    with suppress(ValueError):
+        fields = parse_stat(line)
+        assert fields is None or int(fields.start_ticks) >= 0
