@@ -123,6 +123,7 @@ class FolderWatch:
         loop = asyncio.get_running_loop()
         replan = asyncio.create_task(self._replan.wait())
         replan.add_done_callback(lambda _: stop.set())
+        watched = frozenset(map(str, anchors))
         try:
             while True:
                 told = await loop.run_in_executor(
@@ -132,7 +133,7 @@ class FolderWatch:
                 if paths:
                     yield Changes(paths)
                 # A folder that went and came again may have its old inode number.
-                if replan.done() or any(Path(path) in anchors for path in paths):
+                if replan.done() or not watched.isdisjoint(paths):
                     return
                 if any(map(self.is_structural, paths)):
                     now = await asyncio.to_thread(find_anchors, self.plan)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 from pathlib import Path
 
 from sidestage.agents.claude_code import login_watch
@@ -30,13 +31,7 @@ async def test_a_refresh_on_either_side_is_passed_on(tmp_path: Path) -> None:
     outside = home / ".claude/.credentials.json"
     outside.parent.mkdir(parents=True)
     files = Told(state_dir=tmp_path / "state", home=home)
-    files.prepare(
-        terminal_id=TerminalId("terminal:1"),
-        directory=home,
-        config_dir=None,
-        transcript=None,
-    )
-    inside = files.terminals_dir / "terminal:1/config/.credentials.json"
+    inside = start_terminal(files, "terminal:1", home)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(watch_logins(files, [outside.parent, home / "no"]))
         await files.looked.wait()
@@ -53,6 +48,66 @@ async def pass_on(files: Told, here: Path, there: Path, login: str) -> None:
             # Again, should the watch not have stood yet.
             here.write_text(login)
             await files.looked.wait()
+
+
+def start_terminal(files: ClaudePrivateFiles, name: str, home: Path) -> Path:
+    """Make a terminal's private files; return its login."""
+    files.prepare(
+        terminal_id=TerminalId(name), directory=home, config_dir=None, transcript=None
+    )
+    return files.terminals_dir / name / "config/.credentials.json"
+
+
+async def test_a_terminal_that_starts_later_is_followed(tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    outside = home / ".claude/.credentials.json"
+    home.mkdir(parents=True)
+    files = Told(state_dir=tmp_path / "state", home=home)
+    async with asyncio.TaskGroup() as tasks:
+        # Its state folder does not exist yet either.
+        watching = tasks.create_task(watch_logins(files, [outside.parent]))
+        await files.looked.wait()
+        inside = await asyncio.to_thread(start_terminal, files, "terminal:2", home)
+        await pass_on(files, outside, inside, make_login(1))
+        await pass_on(files, inside, outside, make_login(2))
+        watching.cancel()
+
+
+async def test_folders_made_inside_take_none_of_the_user_s_watches(
+    tmp_path: Path,
+) -> None:
+    """A program inside made 202,500 folders, and every file watch of the user was gone.
+
+    All folders below `terminals/` were watched.
+    """
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    files = Told(state_dir=tmp_path / "state", home=home)
+    config = start_terminal(files, "terminal:3", home).parent
+    (config / "made/inside").mkdir(parents=True)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(watch_logins(files, []))
+        await files.looked.wait()
+        (config / "later").mkdir()
+        files.looked.clear()
+        (config / ".credentials.json").write_text(make_login(1))
+        await files.looked.wait()
+        watched = watched_inodes()
+        watching.cancel()
+    assert config.stat().st_ino in watched
+    made = [path for path in config.rglob("*") if path.is_dir()]
+    assert len(made) == 3
+    assert watched.isdisjoint(path.stat().st_ino for path in made)
+
+
+def watched_inodes() -> frozenset[int]:
+    """Return the inodes this process watches (proc(5), "fdinfo")."""
+    texts: list[str] = []
+    for info in Path("/proc/self/fdinfo").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            texts.append(info.read_text())
+    found = re.findall(r"\binotify wd:.* ino:([0-9a-f]+) ", "\n".join(texts))
+    return frozenset(int(inode, 16) for inode in found)
 
 
 async def test_a_full_disk_does_not_end_the_watch(tmp_path: Path) -> None:
