@@ -1,6 +1,7 @@
 """The real Claude Code in a sandbox: it works, and leaves nothing harmful behind."""
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -282,6 +283,44 @@ def test_a_login_made_inside_is_there_afterwards(claude: SandboxedClaude) -> Non
         assert terminal.wait_end() == 0, terminal.text
     assert login.read_text() == NEW_LOGIN
     assert login.stat().st_mode & 0o777 == 0o600
+
+
+_SPOIL = (
+    "import os; from pathlib import Path\n"
+    "login = Path.home() / '.claude/.credentials.json'\n"
+    "login.unlink(); login.mkdir()\n"
+    "os.chdir(login)\n"
+    "for _ in range(60):\n"
+    "    os.mkdir('d' * 200); os.chdir('d' * 200)\n"
+    "os.chmod(login, 0); os.chmod(login.parent, 0)\n"
+)
+
+
+def test_folders_made_inside_do_not_keep_the_private_files(
+    claude: SandboxedClaude,
+) -> None:
+    """A folder for the login kept them, with a descriptor lost at each look.
+
+    So did folders deeper than a path is long: "File name too long".
+    """
+    login = claude.outside.config_dir / ".credentials.json"
+    login.write_text(OLD_LOGIN)
+    with claude.start(argv=["python3", "-c", _SPOIL]) as terminal:
+        assert terminal.wait_end() == 0, terminal.text
+    assert not claude.private.exists()
+    claude.files.removal.sweep(threading.Event())
+    assert list((claude.state / "terminals-ended").iterdir()) == []
+    assert login.read_text() == OLD_LOGIN
+
+
+def test_a_login_of_another_account_stays_inside(claude: SandboxedClaude) -> None:
+    """Whatever a program inside wrote there became the owner's login."""
+    login = claude.outside.config_dir / ".credentials.json"
+    login.write_text(OLD_LOGIN)
+    other = make_login(2, accountUuid="account-2")
+    with claude.start(argv=["python3", "-c", _REFRESH % other]) as terminal:
+        assert terminal.wait_end() == 0, terminal.text
+    assert login.read_text() == OLD_LOGIN
 
 
 def test_a_login_refreshed_on_both_sides_ends_with_the_newer(
