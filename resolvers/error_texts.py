@@ -21,6 +21,7 @@ ERROR_CODES: Final[Mapping[Code, str]] = {
     Code.TERMINAL_LIMIT_REACHED: "As many terminals run as are allowed.",
     Code.TERMINAL_NOT_FOUND: "No terminal has that id.",
     Code.TERMINAL_NOT_RUNNING: "The terminal's program has ended.",
+    Code.TERMINAL_NOT_ENDED: "Some of the terminal's processes could not be ended.",
     Code.TICKET_REFUSED: "The ticket is spent, expired, or not for this terminal.",
     Code.HOST_UNAVAILABLE: "The process that runs terminals does not answer.",
     Code.START_FAILED: "The program could not be started; nothing runs.",

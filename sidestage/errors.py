@@ -27,6 +27,7 @@ class ErrorCode(StrEnum):
     TERMINAL_LIMIT_REACHED = "TERMINAL_LIMIT_REACHED"
     TERMINAL_NOT_FOUND = "TERMINAL_NOT_FOUND"
     TERMINAL_NOT_RUNNING = "TERMINAL_NOT_RUNNING"
+    TERMINAL_NOT_ENDED = "TERMINAL_NOT_ENDED"
     TICKET_REFUSED = "TICKET_REFUSED"
     HOST_UNAVAILABLE = "HOST_UNAVAILABLE"
     START_FAILED = "START_FAILED"
@@ -216,6 +217,12 @@ class TerminalNotRunning(SidestageError):
     """The terminal's program has ended, so it takes no input."""
 
     code = ErrorCode.TERMINAL_NOT_RUNNING
+
+
+class TerminalNotEnded(SidestageError):
+    """Processes of the terminal could not be ended; the host goes on trying."""
+
+    code = ErrorCode.TERMINAL_NOT_ENDED
 
 
 class TicketRefused(SidestageError):

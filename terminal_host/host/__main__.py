@@ -162,6 +162,12 @@ def _handle_signals(reap: Callable[[], None], stop: Callable[[], None]) -> None:
     for number in _IGNORED:
         # Caught, not ignored: an ignored signal would be inherited by every program.
         loop.add_signal_handler(number, lambda: None)
+    # The loop learns of signals by a byte each. When a terminal's programs die by the
+    # thousand the bytes are too many: no message for each, as one is enough to wake it.
+    bytes_to = signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(bytes_to, warn_on_full_buffer=False)
+    # SIGTERM must come through although its byte found no room.
+    signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(stop))
 
 
 @contextmanager

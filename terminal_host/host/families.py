@@ -1,7 +1,7 @@
 """Which of the host's orphans a terminal has left behind."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sidestage.ids import TerminalId
 from terminal_host.host.processes import (
@@ -29,14 +29,32 @@ def find_terminal_family(
     environment; one without either belongs to this terminal if no other one (*others*)
     was there to start it.
     """
-    rivals = [key for key in others if key.pid in table and table[key.pid].key == key]
-    orphans = {
-        stat.key
-        for stat in table.values()
-        if _is_orphan(stat, host, rivals)
-        and _left_by(stat, terminal_id, root, rivals, table)
-    }
+    is_ours = make_orphan_test(table, terminal_id, root, others=others, host=host)
+    orphans = {stat.key for stat in table.values() if is_ours(stat)}
     return find_family(table, {root}, orphans)
+
+
+def make_orphan_test(
+    table: Table,
+    terminal_id: TerminalId,
+    root: ProcessKey,
+    *,
+    others: Iterable[ProcessKey],
+    host: int,
+) -> Callable[[ProcessStat], bool]:
+    """Return what tells, of a process, whether the terminal left it to the host."""
+    rivals = _find_rivals(table, others)
+
+    def is_ours(stat: ProcessStat) -> bool:
+        return _is_orphan(stat, host, rivals) and _left_by(
+            stat, terminal_id, root, rivals, table
+        )
+
+    return is_ours
+
+
+def _find_rivals(table: Table, others: Iterable[ProcessKey]) -> list[ProcessKey]:
+    return [key for key in others if key.pid in table and table[key.pid].key == key]
 
 
 def _is_orphan(stat: ProcessStat, host: int, rivals: list[ProcessKey]) -> bool:

@@ -20,8 +20,12 @@ HANG_UP_PATIENCE_SECONDS: Final = 1.0
 """Shells leave within 5 ms of SIGHUP; an agent wants longer to save its state."""
 KILL_PATIENCE_SECONDS: Final = 1.0
 """SIGKILL acts at once unless the process is stuck in the kernel."""
-KILL_ROUNDS: Final = 5
-"""A process may fork while it is being ended; each round ends what was missed."""
+KILL_SECONDS: Final = 3.0
+"""A process may fork while it is being ended; rounds go on for so long."""
+CLEAR_LOOKS: Final = 2
+"""Looks that must find nothing: a fork can hide from one, which reads pid by pid."""
+AWAITED_LIMIT: Final = 128
+"""Processes waited for at once, each by a descriptor; a host has 1024 or more."""
 TERMINAL_VARIABLE: Final = b"SIDESTAGE_TERMINAL="
 """Set by `serve` in every terminal: it marks what a terminal started."""
 
@@ -128,40 +132,38 @@ def find_family(
 
 
 def end_processes(
-    find: Callable[[], set[ProcessKey]], *, last: Iterable[ProcessKey] = ()
+    find: Callable[[], set[ProcessKey]],
+    *,
+    last: Iterable[ProcessKey] = (),
+    kill: Callable[[], None] | None = None,
 ) -> set[ProcessKey]:
     """Hang up on what *find* returns, then kill what stays, until it returns nothing.
 
     Those in *last* are spared until the others have had their time: a sandbox's outer
-    process takes the program inside along, which could not save its state then. Blocks
-    for a few seconds at most. Return what could not be ended.
+    process takes the program inside along, which could not save its state then. *kill*
+    ends at one blow also what cannot be found in time; without it, what forks faster
+    than it is found may stay. Blocks for a few seconds at most. Return what could not
+    be ended.
     """
     _signal_all(find() - set(last), signal.SIGHUP, HANG_UP_PATIENCE_SECONDS)
     _signal_all(find(), signal.SIGHUP, HANG_UP_PATIENCE_SECONDS)
-    for _ in range(KILL_ROUNDS):
+    return kill_processes(find, kill=kill)
+
+
+def kill_processes(
+    find: Callable[[], set[ProcessKey]], *, kill: Callable[[], None] | None = None
+) -> set[ProcessKey]:
+    """Kill what *find* returns until it returns nothing (see `end_processes`)."""
+    deadline = time.monotonic() + KILL_SECONDS
+    clear = 0
+    while True:
+        if kill is not None:
+            kill()
         left = find()
-        if not left:
-            break
+        clear = 0 if left else clear + 1
+        if clear == CLEAR_LOOKS or time.monotonic() > deadline:
+            return left
         _signal_all(left, signal.SIGKILL, KILL_PATIENCE_SECONDS)
-    return find()
-
-
-def reap_orphans() -> dict[int, int]:
-    """Reap every dead child in a session not our own; return wait statuses by pid.
-
-    Children in our own session are left to whoever started them (`subprocess`).
-    """
-    own_session = os.getsid(0)
-    statuses: dict[int, int] = {}
-    for pid in _list_children():
-        stat = find_stat(pid)
-        if stat is None or not stat.zombie or stat.session == own_session:
-            continue
-        with suppress(ChildProcessError):
-            found, status = os.waitpid(pid, os.WNOHANG)
-            if found:
-                statuses[found] = status
-    return statuses
 
 
 def exit_status(wait_status: int) -> int:
@@ -183,14 +185,6 @@ def _led(table: Table, root: ProcessKey) -> bool:
     """
     leader = table.get(root.pid)
     return leader is None or leader.key == root
-
-
-def _list_children() -> list[int]:
-    pids: list[int] = []
-    for task in (_PROC / "self/task").iterdir():
-        with suppress(OSError):  # a thread that has just ended
-            pids += map(int, (task / "children").read_text().split())
-    return pids
 
 
 def _signal_all(keys: set[ProcessKey], number: signal.Signals, seconds: float) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from terminal_host.host.confine import LANDLOCK_SCOPES_ABI
+from terminal_host.host.reaping import helper_children
 from terminal_host.host.seccomp import MACHINES
 
 OLDEST_BUBBLEWRAP: Final = (0, 5)
@@ -81,16 +82,17 @@ def run_trial(
 ) -> "subprocess.CompletedProcess[str] | None":
     """Run *argv* to its end; None if it does not start, or does not end in time."""
     try:
-        return subprocess.run(
-            argv,
-            pass_fds=pass_fds,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TRIAL_PATIENCE_SECONDS,
-            check=False,
-        )
+        with helper_children():
+            return subprocess.run(
+                argv,
+                pass_fds=pass_fds,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=TRIAL_PATIENCE_SECONDS,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired):
         return None
 

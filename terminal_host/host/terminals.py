@@ -1,10 +1,9 @@
 """Every terminal of this host: starting them, their locks and limits, ending them."""
 
 import asyncio
-import logging
-import os
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,19 +14,22 @@ from sidestage.errors import (
     OutsideSessionResumed,
     StartFailed,
     TerminalLimitReached,
+    TerminalNotEnded,
     TerminalNotFound,
     TerminalNotRunning,
 )
 from sidestage.ids import ConversationId, TerminalId
 from sidestage.terminals.model import CreateTerminal, SandboxReport
 from terminal_host.host import processes
-from terminal_host.host.families import find_terminal_family
+from terminal_host.host.ending import FamilyEnder
+from terminal_host.host.keeper import SandboxKeeper, start_program
 from terminal_host.host.leftovers import Leftover, remove_leftover, write_leftover
 from terminal_host.host.live_screen import LiveScreen
 from terminal_host.host.pace import Pace
 from terminal_host.host.past_terminal import PastTerminal
 from terminal_host.host.ports import Confiner
-from terminal_host.host.pty import PtyProgram, spawn
+from terminal_host.host.pty import PtyProgram
+from terminal_host.host.reaping import REAP_LIMIT, reap_children
 from terminal_host.host.record_format import RecordMeta
 from terminal_host.host.recorder import Recorder
 from terminal_host.host.terminal import HELD_LIMIT_BYTES, HostedTerminal
@@ -40,8 +42,6 @@ ENDED_LIMIT: Final = 64
 """Ended terminals whose screen is kept; the oldest goes first."""
 SCREEN_THREADS: Final = 2
 """Threads that feed screens: the engine releases the GIL, and two cores are common."""
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,10 @@ class HostedTerminals:
         self._conversations: dict[ConversationId, TerminalId] = {}
         self._watchers: set[Watcher] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ending: set[TerminalId] = set()
+        self._families: dict[TerminalId, FamilyEnder] = {}
+        self._roots: dict[int, HostedTerminal] = {}
+        """By pid, those whose program was not reaped yet."""
+        self._reaping = False
 
     def restore(self, metas: Iterable[RecordMeta]) -> None:
         """Take in what hosts before this one recorded."""
@@ -138,20 +141,31 @@ class HostedTerminals:
             await asyncio.wait(tuple(self._starting.values()))
 
     async def end(self, terminal_id: TerminalId) -> None:
-        """End every process of the terminal; return when they are gone."""
+        """End every process of the terminal; return when they are gone.
+
+        Raises `TerminalNotEnded` if some stay; the host goes on trying.
+        """
         terminal = self.get(terminal_id)
-        if isinstance(terminal, HostedTerminal) and terminal.running:
-            self._end_processes(terminal)
-            await asyncio.shield(terminal.done)
+        family = self._families.get(terminal_id)
+        if family is None or not isinstance(terminal, HostedTerminal):
+            return
+        await family.end()
+        await asyncio.shield(terminal.done)
+        self._let_go(terminal_id)
 
     async def remove(self, terminal_id: TerminalId) -> None:
-        """End the terminal and forget it and its record; raises `TerminalNotFound`."""
+        """End the terminal and forget it and its record.
+
+        Raises `TerminalNotFound`, and `TerminalNotEnded`: then it is not forgotten.
+        """
         try:
             await self.end(terminal_id)
-            self._forget(terminal_id)
-        finally:
-            # Also where the terminal is not known: its record may be unreadable.
+        except TerminalNotFound:
+            # Its record may be there all the same, and unreadable.
             await self._recorder.remove(terminal_id)
+            raise
+        self._forget(terminal_id)
+        await self._recorder.remove(terminal_id)
 
     def hold_conversation(
         self, terminal_id: TerminalId, conversation_id: ConversationId
@@ -178,12 +192,19 @@ class HostedTerminals:
         return len(dropped)
 
     def reap(self) -> None:
-        """Act on the children that have died. Call it on SIGCHLD."""
-        roots = {t.root.pid: t for t in self._hosted() if t.running}
-        for pid, status in processes.reap_orphans().items():
-            terminal = roots.get(pid)
-            if terminal is not None:
-                self._start_task(self._finish(terminal, status))
+        """Act on the children that have died, in the next turns. Call it on SIGCHLD."""
+        if not self._reaping:
+            self._reaping = True
+            asyncio.get_running_loop().call_soon(self._reap_turn)
+
+    def _reap_turn(self) -> None:
+        self._reaping = False
+        dead = reap_children()
+        if len(dead) >= REAP_LIMIT:
+            self.reap()
+        for pid in dead.keys() & self._roots.keys():
+            # Popped: from here on the number may mean another process.
+            self._start_task(self._finish(self._roots.pop(pid), dead[pid]))
 
     async def close(self) -> None:
         """Record every screen; end every terminal, in parallel; stop the threads.
@@ -195,7 +216,9 @@ class HostedTerminals:
         await self._recorder.close()
         self._watchers.clear()
         running = [t for t in self._hosted() if t.running]
-        await asyncio.gather(*(self.end(t.id) for t in running))
+        await asyncio.gather(*(self._end_or_leave(t) for t in running))
+        for family in self._families.values():
+            family.close()
         for terminal in self._terminals.values():
             terminal.close()
         if self._tasks:
@@ -225,24 +248,21 @@ class HostedTerminals:
     async def _start(self, request: CreateTerminal) -> HostedTerminal:
         context = self._confiner.confine(request)
         # Confining blocks (it reads files and asks programs), so it is a thread's work;
-        # spawning is not: a sandbox dies with the thread that started it.
+        # a sandbox dies with the thread that started it, so only a keeper's may spawn.
         confined = await asyncio.to_thread(context.__enter__)
         try:
-            program = spawn(
-                confined.argv,
-                environment=request.environment,
-                directory=request.directory,
-                cols=request.cols,
-                rows=request.rows,
-                pass_fds=confined.pass_fds,
-            )
-            # In the same turn of the loop: nobody may reap it before it is known.
-            return self._adopt(request, program, confined.report)
+            # In one turn of the loop: nobody may reap it before it is known.
+            program, keeper = start_program(request, confined)
+            return self._adopt(request, program, keeper, confined.report)
         finally:
             await asyncio.to_thread(context.__exit__, None, None, None)
 
     def _adopt(
-        self, request: CreateTerminal, program: PtyProgram, report: SandboxReport
+        self,
+        request: CreateTerminal,
+        program: PtyProgram,
+        keeper: SandboxKeeper | None,
+        report: SandboxReport,
     ) -> HostedTerminal:
         stat = processes.find_stat(program.pid)
         if stat is None:  # cannot be: we alone reap it
@@ -266,6 +286,15 @@ class HostedTerminals:
         )
         past = self._terminals.pop(request.terminal_id, None)
         self._terminals[request.terminal_id] = terminal
+        self._roots[program.pid] = terminal
+        self._families[request.terminal_id] = FamilyEnder(
+            request.terminal_id,
+            stat.key,
+            keeper=keeper,
+            threads=self._enders,
+            others=lambda: [each.root for each in self._hosted()],
+            on_gone=partial(self._let_go, request.terminal_id),
+        )
         self._start_task(self._begin_record(terminal, past))
         self._tell(terminal)
         # It may have died before it was in the list.
@@ -313,38 +342,27 @@ class HostedTerminals:
         if self._conversations.get(conversation) == terminal_id:
             del self._conversations[conversation]
 
-    def _end_processes(self, terminal: HostedTerminal) -> None:
-        if terminal.id not in self._ending:
-            self._ending.add(terminal.id)
-            self._start_task(self._end_family(terminal))
-
-    async def _end_family(self, terminal: HostedTerminal) -> None:
-        """End what the terminal started; its root's death then finishes it."""
-        roots = [t.root for t in self._hosted()]
-
-        def find() -> set[processes.ProcessKey]:
-            table = processes.read_table()
-            return find_terminal_family(
-                table,
-                terminal.id,
-                terminal.root,
-                others=[root for root in roots if root != terminal.root],
-                host=os.getpid(),
-            )
-
-        end = partial(processes.end_processes, find, last=[terminal.root])
-        stuck = await asyncio.get_running_loop().run_in_executor(self._enders, end)
-        if stuck:
-            _log.warning("%d processes of a terminal cannot be ended", len(stuck))
+    async def _end_or_leave(self, terminal: HostedTerminal) -> None:
+        with suppress(TerminalNotEnded):
+            await self.end(terminal.id)
 
     async def _finish(self, terminal: HostedTerminal, wait_status: int) -> None:
         # What the program left behind goes with it; its output still counts.
-        await self._end_family(terminal)
-        remove_leftover(self._folder / terminal.id)
+        family = self._families.get(terminal.id)
+        with suppress(TerminalNotEnded):  # then it goes on trying, and tells us
+            if family is not None:
+                await family.end()
+            self._let_go(terminal.id)
         self._unlock(terminal.conversation_id, terminal.id)
-        self._ending.discard(terminal.id)
         await terminal.finish(processes.exit_status(wait_status))
         self._prune()
+
+    def _let_go(self, terminal_id: TerminalId) -> None:
+        """Take note that nothing of the terminal runs any more."""
+        family = self._families.pop(terminal_id, None)
+        if family is not None:
+            family.close()
+            remove_leftover(self._folder / terminal_id)
 
     def _prune(self) -> None:
         # LOST ones are bounded by the number of records, and go after all others.

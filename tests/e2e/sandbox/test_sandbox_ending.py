@@ -18,6 +18,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.sandbox
 
 CONNECT_SECONDS = 20.0
+HOP = Path(__file__).with_name("hop.py")
 DAEMON = (
     "import os, sys, time\n"
     "for _ in range(2):\n"
@@ -76,3 +77,38 @@ async def test_a_daemon_that_left_everything_behind_ends_with_its_own_terminal(
     assert spared.is_running()
     await host.end(TerminalId("terminal:older"))
     assert not spared.is_running()
+
+
+def hopping_terminal(bench: Bench, name: str, chains: int) -> CreateTerminal:
+    """Return a shell's terminal with *chains* that hop; they write to a file *name*."""
+    shutil.copy(HOP, bench.project / "hop.py")
+    script = "(setsid python3 -I -S hop.py $1 60 $2 &) </dev/null; exec sleep 3600"
+    request = bench.request(["sh", "-c", script, "sh", name, str(chains)])
+    return replace(request, terminal_id=TerminalId(f"terminal:{name}"))
+
+
+def hoppers() -> list[psutil.Process]:
+    """Return the processes that hop now."""
+    found = psutil.process_iter(["cmdline", "status"])
+    return [one for one in found if "hop.py" in (one.info["cmdline"] or ())]
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+@pytest.mark.parametrize("chains", [1, 8])
+async def test_programs_that_fork_faster_than_they_are_found_end_too(
+    host: HostClient, bench: Bench, chains: int
+) -> None:
+    """Closing killed processes that were gone already; the chain wrote on for good."""
+    written = bench.project / "hops"
+    request = hopping_terminal(bench, "hops", chains)
+    await host.create(request)
+    wait_for(lambda: size_of(written) > 500 * chains, "the chains hop")
+    await host.remove(request.terminal_id)
+    size = written.stat().st_size
+    assert await host.list_terminals() == ()
+    with pytest.raises(AssertionError, match="not within"):
+        wait_for(lambda: written.stat().st_size > size, "a hop", seconds=1.0)
+    assert hoppers() == []
