@@ -18,7 +18,7 @@ from graphql import (
 )
 
 PAGE: Final = "(first: 5)"
-_LEFT_OUT: Final = frozenset({"edges", "screen"})
+_LEFT_OUT: Final = frozenset({"edges", "screen", "styledScreen", "search"})
 """Edges show the nodes again; a screen is the agent's own text."""
 
 

@@ -33,7 +33,9 @@ def test_a_second_client_of_a_held_start_is_told_or_shares_it(tmp_path: Path) ->
             assert reused["code"] == "IDEMPOTENCY_KEY_REUSED", reused
             same = threads.submit(bench.server.resume, session.id, key="once")
             # The row of the list tells nothing wrong meanwhile.
-            assert bench.row(session.id)["state"] == "ENDED"
+            row = bench.row(session.id)
+            assert row["state"] == "UNKNOWN"
+            assert row["resume"]["available"] is False
             assert resumed_processes(session) == []
             assert not first.done()
             assert not same.done()
