@@ -1,6 +1,8 @@
 """What terminals leave dead behind is reaped, however much it is, and nobody waits."""
 
 import asyncio
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from sidestage.terminals.model import CreateTerminal
 from terminal_host.gateway.host_client import HostClient
+from terminal_host.host import reaping
 from tests.e2e.terminal_host import raw_host
 from tests.e2e.terminal_host.conftest import Served
 from tests.e2e.terminal_host.waiting import until_exited
@@ -101,3 +104,60 @@ async def test_without_a_sandbox_chains_of_forks_end_with_their_terminal_too(
     ended = size()
     with pytest.raises(AssertionError, match="not within"):
         await asyncio.to_thread(wait_for, lambda: size() > ended, "a hop", seconds=1.0)
+
+
+def dead_children(count: int) -> set[int]:
+    """Return the pids of children of ours that have ended with status 3."""
+    pids = set()
+    for _ in range(count):
+        child = subprocess.Popen(["/bin/sh", "-c", "exit 3"])
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        pids.add(child.pid)
+        child.returncode = 3  # or it would complain that nobody waited for it
+    return pids
+
+
+def test_reaping_looks_nobody_up_and_does_so_much_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A look into /proc for each dead child was slower than programs can fork."""
+    monkeypatch.setattr(reaping, "find_stat", None)  # calling it would raise
+    monkeypatch.setattr(reaping, "REAP_LIMIT", 4)
+    dead = dead_children(6)
+    found: dict[int, int] = {}
+    # Hosts of other tests are children of this process too, and may have ended.
+    while batch := reaping.reap_children():
+        assert len(batch) <= 4
+        found |= batch
+    assert dead <= found.keys()
+    assert {os.waitstatus_to_exitcode(found[pid]) for pid in dead} == {3}
+
+
+def test_a_helpers_status_is_left_to_whoever_waits_for_it() -> None:
+    with reaping.helper_children():
+        (helper,) = dead_children(1)
+        assert helper not in reaping.reap_children()
+        assert os.waitpid(helper, 0)[1] >> 8 == 3
+
+
+SIGNALS = """
+import asyncio, os, signal
+from terminal_host.host.__main__ import _handle_signals
+
+async def main():
+    stopping = asyncio.Event()
+    _handle_signals(lambda: None, stopping.set)
+    for _ in range(2000):
+        os.kill(os.getpid(), signal.SIGCHLD)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.wait_for(stopping.wait(), 10)
+
+asyncio.run(main())
+"""
+
+
+def test_signals_by_the_thousand_print_nothing_and_hide_no_stop() -> None:
+    """`host.log` grew by 250 kB of "Exception ignored"; a stop could get lost."""
+    command = [sys.executable, "-c", SIGNALS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
