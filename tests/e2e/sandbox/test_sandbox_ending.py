@@ -1,5 +1,6 @@
 """Ending a sandboxed terminal ends all it started, and nothing of another's."""
 
+import json
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator
@@ -112,3 +113,34 @@ async def test_programs_that_fork_faster_than_they_are_found_end_too(
     with pytest.raises(AssertionError, match="not within"):
         wait_for(lambda: written.stat().st_size > size, "a hop", seconds=1.0)
     assert hoppers() == []
+
+
+SIGNAL_THREADS = """
+import json, os
+parent = os.getppid()
+name = ".".join(("terminal_host", "host"))  # not to find this text in a command line
+while name not in open(f"/proc/{parent}/cmdline").read():
+    parent = int(open(f"/proc/{parent}/stat").read().rpartition(") ")[2].split()[1])
+answers = []
+for thread in os.listdir(f"/proc/{parent}/task"):
+    try:
+        os.kill(int(thread), 0)
+        answers.append("reached")
+    except OSError as error:
+        answers.append(type(error).__name__)
+open("answers.new", "w").write(json.dumps(answers))
+os.rename("answers.new", "answers")
+"""
+
+
+async def test_the_thread_that_can_end_a_sandbox_cannot_be_signalled_from_it(
+    host: HostClient, bench: Bench
+) -> None:
+    """It shares the sandbox's outer domain: with that alone, inside could kill us."""
+    await host.create(bench.request(["python3", "-c", SIGNAL_THREADS]))
+    written = bench.project / "answers"
+    wait_for(written.exists, "the answers")
+    answers = json.loads(written.read_text())
+    assert len(answers) > 1
+    assert len(answers) > 1
+    assert set(answers) == {"PermissionError"}
