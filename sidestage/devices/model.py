@@ -47,6 +47,14 @@ class Principal:
     token_id: str | None = None
     address: str | None = None
 
+    @property
+    def credential(self) -> str:
+        """What the caller showed: the token's id, or for a local process its kind.
+
+        Two processes of the owner are one, an agent on the control socket another.
+        """
+        return self.token_id or self.actor.partition(":")[0]
+
     def may(self, scope: Scope) -> bool:
         """Tell whether this caller has *scope*."""
         return scope in self.scopes

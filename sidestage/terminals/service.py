@@ -232,7 +232,7 @@ class TerminalDesk:
         return None
 
     def _started(self, terminal: Terminal, actor: Principal) -> Started:
-        ticket = self._tickets.issue(terminal.id, TicketMode.CONTROL, actor)
+        ticket = self._tickets.issue_for_start(terminal.id, actor)
         return Started(self.feed.get(terminal.id) or terminal, ticket)
 
     def _get(self, terminal_id: TerminalId) -> Terminal:

@@ -42,17 +42,12 @@ class StartKeys:
             self._known[key.key] = _Known(key, None)
 
     def find(self, key: str | None, input_sha256: str) -> "_Known | None":
-        """Return what the key started before, in flight or done.
+        """Return what the bound key started before, in flight or done.
 
-        Raises `InvalidInput` for a key of a wrong form, `IdempotencyKeyReused` for one
-        that came with another input.
+        Raises `IdempotencyKeyReused` for one that came with another input.
         """
         if key is None:
             return None
-        if not 1 <= len(key) <= KEY_LIMIT_CHARACTERS:
-            raise InvalidInput(
-                f"An idempotency key has 1 to {KEY_LIMIT_CHARACTERS} characters."
-            )
         known = self._known.get(key)
         if known is None or known.key.created_at <= self._clock() - KEY_LIFETIME:
             return None
@@ -67,7 +62,7 @@ class StartKeys:
         terminal_id: TerminalId,
         outcome: "asyncio.Future[Terminal]",
     ) -> StartKey | None:
-        """Note that a start in flight owns *key*."""
+        """Note that a start in flight owns the bound *key*."""
         if key is None:
             return None
         if len(self._known) >= KEYS_LIMIT:
@@ -98,6 +93,20 @@ class StartKeys:
             if known.key.created_at > before or known.outcome is not None
         }
         return before
+
+
+def bound_key(key: str | None, credential: str) -> str | None:
+    """Return *key* as it is kept: that of another credential is another key.
+
+    Raises `InvalidInput` for one of a wrong form.
+    """
+    if key is None:
+        return None
+    if not 1 <= len(key) <= KEY_LIMIT_CHARACTERS:
+        raise InvalidInput(
+            f"An idempotency key has 1 to {KEY_LIMIT_CHARACTERS} characters."
+        )
+    return f"{hashlib.sha256(credential.encode()).hexdigest()}:{key}"
 
 
 def input_digest(*parts: str) -> str:

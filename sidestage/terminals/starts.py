@@ -92,10 +92,11 @@ class Starts:
         actor: Principal,
     ) -> Terminal:
         """Start *template_id* in the project's folder."""
+        bound = start_keys.bound_key(idempotency_key, actor.credential)
         digest = start_keys.input_digest(
             "start", project_id, template_id, name or "", *map(str, size)
         )
-        known = await self._known(idempotency_key, digest)
+        known = await self._known(bound, digest)
         if known is not None:
             return known
         request = self._request(size, actor)
@@ -111,7 +112,7 @@ class Starts:
             )
             return await self._carry_out(plan, key)
 
-        return await self._run(go, request, idempotency_key, digest)
+        return await self._run(go, request, bound, digest)
 
     async def resume(
         self,
@@ -122,8 +123,9 @@ class Starts:
         actor: Principal,
     ) -> Terminal:
         """Resume the session; checks 1 to 10 in their order."""
+        bound = start_keys.bound_key(idempotency_key, actor.credential)
         digest = start_keys.input_digest("resume", session_id, *map(str, size))
-        known = await self._known(idempotency_key, digest)
+        known = await self._known(bound, digest)
         if known is not None:
             return known
         self._check_free(session_id)
@@ -142,7 +144,7 @@ class Starts:
                 if request.terminal_id not in self._unanswered:
                     self._resuming.discard(session_id)
 
-        return await self._run(go, request, idempotency_key, digest)
+        return await self._run(go, request, bound, digest)
 
     async def came_to_nothing(self, terminal_id: TerminalId) -> None:
         """Take back a start that the host does not know: a retry may start anew."""
@@ -187,12 +189,12 @@ class Starts:
         self,
         work: "_Work",
         request: Request,
-        idempotency_key: str | None,
+        bound_key: str | None,
         digest: str,
     ) -> Terminal:
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Terminal] = loop.create_future()
-        key = self._keys.claim(idempotency_key, digest, request.terminal_id, outcome)
+        key = self._keys.claim(bound_key, digest, request.terminal_id, outcome)
         # A task of its own: the start goes on when the client that asked hangs up.
         task = loop.create_task(work(key))
         self._tasks.add(task)

@@ -2,10 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from sidestage.audit import AuditOutcome
+from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
 from sidestage.errors import (
     AgentNotFound,
     ConversationTaken,
@@ -17,17 +19,20 @@ from sidestage.errors import (
     OutsideSessionLive,
     OutsideSessionNotFound,
     OutsideSessionResumed,
+    RateLimited,
     SandboxUnavailable,
     SidestageError,
     StartFailed,
     TemplateNotAllowed,
     TerminalLimitReached,
+    TicketRefused,
 )
 from sidestage.ids import HostId, TerminalId
 from sidestage.sessions.model import Session, SessionConflict, SessionState
-from sidestage.terminals.desk import Started
+from sidestage.terminals.desk import Started, TicketMode
 from sidestage.terminals.model import TerminalState
 from sidestage.terminals.templates import SHELL
+from sidestage.terminals.tickets import TOKEN_TICKETS_LIMIT
 from tests.unit.terminals.conftest import (
     CONVERSATION,
     OWNER,
@@ -45,9 +50,10 @@ async def resume(
     key: str | None = None,
     cols: int = 80,
     rows: int = 24,
+    actor: Principal = OWNER,
 ) -> Started:
     return await bench.desk.resume(
-        session_id=session_id, cols=cols, rows=rows, idempotency_key=key, actor=OWNER
+        session_id=session_id, cols=cols, rows=rows, idempotency_key=key, actor=actor
     )
 
 
@@ -347,6 +353,43 @@ async def test_a_key_gives_the_same_terminal_and_a_fresh_ticket(bench: Bench) ->
     assert one.terminal.id == two.terminal.id == three.terminal.id
     assert len({one.ticket.secret, two.ticket.secret, three.ticket.secret}) == 3
     assert len(bench.host.created) == 1
+
+
+async def test_a_key_of_another_token_starts_nothing_and_admits_nobody(
+    bench: Bench,
+) -> None:
+    """Whoever knew or guessed a key got the terminal, with a ticket to type into it."""
+    session = ended(bench)
+    await resume(bench, session.id, key="once")
+    with pytest.raises(OutsideSessionResumed):
+        await resume(bench, session.id, key="once", actor=replace(OWNER, token_id="t2"))
+
+
+async def test_a_key_holds_for_every_process_of_the_owner(bench: Bench) -> None:
+    session = ended(bench)
+    local = Principal(PrincipalKind.LOCAL, ADMIN_SCOPES, "local:1")
+    one = await resume(bench, session.id, key="once", actor=local)
+    again = await resume(
+        bench, session.id, key="once", actor=replace(local, actor="local:2")
+    )
+    assert again.terminal.id == one.terminal.id
+
+
+async def test_a_start_is_never_refused_for_its_ticket(bench: Bench) -> None:
+    """The terminal ran, and the answer was RATE_LIMITED."""
+    session = ended(bench)
+    one = await resume(bench, session.id, key="once")
+    issue = partial(
+        bench.desk.issue_ticket, one.terminal.id, mode=TicketMode.VIEW, actor=OWNER
+    )
+    for _ in range(TOKEN_TICKETS_LIMIT - 1):  # one came with the start
+        issue()
+    with pytest.raises(RateLimited):
+        issue()
+    again = await resume(bench, session.id, key="once")
+    assert bench.desk.spend_ticket(one.terminal.id, again.ticket.secret)
+    with pytest.raises(TicketRefused):  # it made room, as the oldest of the token
+        bench.desk.spend_ticket(one.terminal.id, one.ticket.secret)
 
 
 async def test_a_key_with_another_input_is_refused(bench: Bench) -> None:
