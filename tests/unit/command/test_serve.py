@@ -55,15 +55,15 @@ def test_the_banners_commands_name_a_state_folder_of_ones_own(
 def test_a_state_folder_that_may_not_be_read_is_named_with_what_to_do(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`serve --state-dir /root/x` said "[Errno 13] Permission denied"."""
+    """`serve --state-dir /srv/x` said "[Errno 13] Permission denied"."""
 
     def refuse(path: Path, *_: object, **__: object) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    assert run(["serve", "--state-dir", "/root/x"]) == 1
+    assert run(["serve", "--state-dir", "/srv/x"]) == 1
     told = capsys.readouterr().err
-    assert told.startswith("sidestage: The state folder /root/x")
+    assert told.startswith("sidestage: The state folder /srv/x")
     assert "--state-dir" in told
     assert "Errno" not in told
 
