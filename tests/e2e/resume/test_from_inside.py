@@ -126,7 +126,7 @@ def walls(bench: ResumeBench, stack: ExitStack) -> dict[tuple[str, str], int]:
         ("connect", state / "control.sock"),
     ]
     for _, path in gone:
-        assert path.exists(), path
+        wait_for(path.exists, f"{path} is there")
     for name in ("agent.sock", "docker.sock"):
         stack.enter_context(listening(f"{home}/{name}"))
     sockets = (
