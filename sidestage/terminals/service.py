@@ -268,8 +268,9 @@ class TerminalDesk:
             await self._heard(told)
         ids = {told.terminal_id for told in listed}
         now = self._parts.clock()
-        for terminal in self.feed.values():
-            if terminal.state is _RUNNING and terminal.id not in ids:
+        for terminal_id in [t.id for t in self.feed.values() if t.id not in ids]:
+            terminal = self.feed.get(terminal_id)
+            if terminal is not None and terminal.state is _RUNNING:
                 await self._change(reconcile.lost(terminal, at=now))
         for terminal_id in tuple(self._unconfirmed):
             del self._unconfirmed[terminal_id]
@@ -334,10 +335,11 @@ class TerminalDesk:
     async def _change(
         self, terminal: Terminal, record: AuditRecord | None = None
     ) -> None:
+        # Into the list before anything is waited for: the next change is made from it.
         before = self.feed.get(terminal.id)
+        self.feed.upsert(terminal)
         if reconcile.needs_writing(before, terminal):
             await self._parts.store.save(terminal, record)
-        self.feed.upsert(terminal)
         was_running = before is None or before.state is _RUNNING
         if was_running and terminal.state is not _RUNNING:
             self._chore(self._tidy(terminal.id))
@@ -379,7 +381,9 @@ class TerminalDesk:
                 await self._parts.host.hold_conversation(
                     terminal.id, session.origin.conversation_id
                 )
-                await self._change(replace(terminal, session_id=session.id))
+                terminal = self.feed.get(terminal.id)
+                if terminal is not None and terminal.state is _RUNNING:
+                    await self._change(replace(terminal, session_id=session.id))
         except SidestageError:
             _log.exception("A terminal could not be brought in line with its session.")
 

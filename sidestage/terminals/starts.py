@@ -160,11 +160,17 @@ class Starts:
         """End *terminal* if nobody typed into it: someone else has its conversation."""
         if await self._parts.host.had_input(terminal.id):
             return False
+        current = self._feed.get(terminal.id)
+        if current is None or current.state is not TerminalState.RUNNING:
+            return True
+        if current.end_reason is not None:
+            return True  # it is being ended already
         _log.warning("A resumed conversation was opened elsewhere; ours is ended.")
         reason = ErrorCode.CONVERSATION_TAKEN
-        ended = replace(terminal, end_reason=reason.value)
-        await self._parts.store.save(ended, _yield_record(ended, reason))
+        ended = replace(current, end_reason=reason.value)
+        # Into the list at once: news of its end that comes meanwhile goes on from it.
         self._feed.upsert(ended)
+        await self._parts.store.save(ended, _yield_record(ended, reason))
         await self._parts.host.end(terminal.id, reason=reason.value)
         return True
 

@@ -450,6 +450,35 @@ async def test_a_foreign_process_later_ends_ours_if_nobody_typed(bench: Bench) -
     assert terminal.end_reason == "CONVERSATION_TAKEN"
 
 
+async def test_a_second_look_at_a_conflict_does_not_bring_an_ended_terminal_back(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It wrote the row as it had been before, so that what had ended ran for ever."""
+    session = ended(bench)
+    started = await resume(bench, session.id)
+    terminal_id = started.terminal.id
+    asked: list[TerminalId] = []
+
+    async def had_input(asked_id: TerminalId) -> bool:
+        asked.append(asked_id)
+        # The first answer ends the terminal; the second comes when that is known.
+        if len(asked) > 1:
+            await until(lambda: ended_by_host(bench, terminal_id))
+        return False
+
+    monkeypatch.setattr(bench.host, "had_input", had_input)
+    starts = bench.desk._starts
+    await asyncio.gather(
+        starts.yield_if_untouched(started.terminal),
+        starts.yield_if_untouched(started.terminal),
+    )
+    assert ended_by_host(bench, terminal_id)
+    [(_, reason)] = bench.host.ended
+    assert reason == "CONVERSATION_TAKEN"
+    [row], _ = await bench.store.load()
+    assert row.terminal.state is TerminalState.EXITED
+
+
 async def test_a_terminal_that_was_typed_into_stays(bench: Bench) -> None:
     session = ended(bench)
     started = await resume(bench, session.id)
