@@ -163,14 +163,14 @@ class Starts:
         current = self._feed.get(terminal.id)
         if current is None or current.state is not TerminalState.RUNNING:
             return True
-        if current.end_reason is not None:
-            return True  # it is being ended already
-        _log.warning("A resumed conversation was opened elsewhere; ours is ended.")
         reason = ErrorCode.CONVERSATION_TAKEN
-        ended = replace(current, end_reason=reason.value)
-        # Into the list at once: news of its end that comes meanwhile goes on from it.
-        self._feed.upsert(ended)
-        await self._parts.store.save(ended, _yield_record(ended, reason))
+        if current.end_reason is None:
+            _log.warning("A resumed conversation was opened elsewhere; ours is ended.")
+            ended = replace(current, end_reason=reason.value)
+            # Into the list at once: news of its end meanwhile goes on from it.
+            self._feed.upsert(ended)
+            await self._parts.store.save(ended, _yield_record(ended, reason))
+        # Also if it is being ended already: true is told only once it is gone.
         await self._parts.host.end(terminal.id, reason=reason.value)
         return True
 
