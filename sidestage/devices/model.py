@@ -1,10 +1,12 @@
 """The caller of an operation and what it may do."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from sidestage.feeds import Feed
 from sidestage.ids import DeviceId
 
 
@@ -78,3 +80,60 @@ class Authenticator(Protocol):
 
     def watch_revocations(self) -> AsyncIterator[str]:
         """Yield the token id of each token that is revoked or expires."""
+
+
+class ContentMode(StrEnum):
+    """How much clear text a device is shown."""
+
+    CLEAR = "CLEAR"
+    SEALED = "SEALED"
+    """No `READ`, and labels withheld besides: texts come in envelopes or not at all."""
+
+
+class DeviceState(StrEnum):
+    """Where a device stands in its life."""
+
+    PENDING = "PENDING"
+    """Paired, but it has not shown its token yet."""
+    ACTIVE = "ACTIVE"
+    REVOKED = "REVOKED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A paired client. Times are UTC; *key* is its X25519 public key, 32 bytes."""
+
+    id: DeviceId
+    name: str
+    platform: str
+    key: bytes = field(repr=False)
+    key_id: str
+    scopes: frozenset[Scope]
+    content: ContentMode
+    state: DeviceState
+    paired_at: datetime
+    last_seen_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether offers and requests are sealed for it, and its answers count."""
+        return self.state is DeviceState.ACTIVE and Scope.ANSWER in self.scopes
+
+
+class Devices(Protocol):
+    """The paired devices, revoked ones included."""
+
+    @property
+    def feed(self) -> Feed[Device]:
+        """The devices by id, with their changes."""
+
+    def list_answering(self) -> tuple[Device, ...]:
+        """Return the devices that may answer, in the order they were paired."""
+
+
+class Presence(Protocol):
+    """Which devices have a connection open at this moment."""
+
+    def connected_devices(self) -> frozenset[DeviceId]:
+        """Return the devices with an open socket or stream (no I/O)."""

