@@ -14,7 +14,6 @@ from contextlib import (
     AsyncExitStack,
     asynccontextmanager,
     contextmanager,
-    suppress,
 )
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -33,7 +32,9 @@ from api.control_socket import (
 from api.doorway import Doorway, connections_limit, raise_descriptor_limit
 from api.listener import open_listener
 from api.network_protocols import network_protocols
-from api.wiring import Seams, Wired, open_parts
+from api.wiring.background import running
+from api.wiring.parts import Wired, open_parts
+from api.wiring.seams import Seams
 from resolvers.parts import Health, Parts, ServerInfo
 from sidestage import __version__
 from sidestage.errors import SettingsInvalid
@@ -95,9 +96,10 @@ async def serve(
         listener = stack.enter_context(open_listener(settings.host, settings.port))
         wired = await stack.enter_async_context(open_parts(settings, seams))
         gateway = await stack.enter_async_context(
-            open_gateway(wired.host, wired.desk, wired.keeper)
+            open_gateway(wired.terminals.host, wired.terminals.desk, wired.keeper)
         )
-        await stack.enter_async_context(_dropping(gateway, wired))
+        dropping = _drop_revoked(gateway, wired)
+        await stack.enter_async_context(running(dropping=dropping))
         port = listener.getsockname()[1]
         app = _application(settings, wired, gateway, port)
         control = open_control_socket(settings.control_socket)
@@ -147,13 +149,13 @@ def _application(
         sessions=wired.discovery.sessions,
         transcripts=wired.discovery.transcripts,
         projects=wired.projects,
-        terminals=wired.desk,
-        audit=wired.audit,
+        terminals=wired.terminals.desk,
+        audit=wired.ground.audit,
         authenticator=wired.keeper,
         server=ServerInfo(
             version=__version__,
-            host_id=wired.host_id,
-            host_name=wired.host_name,
+            host_id=wired.ground.host_id,
+            host_name=wired.ground.host_name,
             bound_port=lambda: port,
             public_urls=settings.public_urls,
             allowed_origins=settings.allowed_origins,
@@ -170,11 +172,12 @@ def health_of(wired: Wired) -> Health:
     """Join what the parts say of themselves."""
     source = wired.discovery.sessions.health()
     notes = list(source.notes)
-    if wired.host.engine is None:
+    engine = wired.terminals.host.engine
+    if engine is None:
         notes.append("The terminal host does not answer; no terminal can be started.")
-    elif wired.host.engine != BEST_ENGINE:
+    elif engine != BEST_ENGINE:
         notes.append(
-            f"Screens are kept by the engine {wired.host.engine!r}, which is less "
+            f"Screens are kept by the engine {engine!r}, which is less "
             f"exact than {BEST_ENGINE!r}: that one cannot be loaded on this machine."
         )
     return Health(ok=not notes, notes=tuple(notes), counters=source.counters)
@@ -235,21 +238,10 @@ async def _answering(
             task.cancel()
 
 
-@asynccontextmanager
-async def _dropping(gateway: TerminalGateway, wired: Wired) -> AsyncGenerator[None]:
+async def _drop_revoked(gateway: TerminalGateway, wired: Wired) -> None:
     """End the terminal clients of each token that is revoked."""
-
-    async def drop() -> None:
-        async for token_id in wired.keeper.watch_revocations():
-            gateway.drop(token_id=token_id)
-
-    task = asyncio.create_task(drop())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    async for token_id in wired.keeper.watch_revocations():
+        gateway.drop(token_id=token_id)
 
 
 @contextmanager

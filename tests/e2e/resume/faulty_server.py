@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from api.server import serve
-from api.wiring import Seams
+from api.wiring.seams import Seams
 from sidestage.audit import AuditRecord
 from sidestage.command.serve import announce
 from sidestage.settings import read_settings

@@ -1,0 +1,1 @@
+"""Makes and joins the parts: one module a part, joined in `parts`."""

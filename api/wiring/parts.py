@@ -1,0 +1,66 @@
+"""Every part, open and joined: from settings to everything the application needs.
+
+A new part is a module beside this one that opens it, one line in `open_parts`, and one
+field of `Wired`. What opens here closes here, in the reverse order, when the block
+ends.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from api.wiring.ground import Ground, open_ground
+from api.wiring.projects import load_projects
+from api.wiring.seams import Seams
+from api.wiring.sessions import open_sessions
+from api.wiring.terminals import Terminals, open_terminals
+from api.wiring.tokens import open_keeper
+from sidestage.agents.attribution import runs_inside_agent
+from sidestage.agents.claude_code.discovery import Discovery
+from sidestage.devices.keeper import TokenKeeper
+from sidestage.projects.registry import ProjectRegistry
+from sidestage.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The parts, open and running."""
+
+    ground: Ground
+    keeper: TokenKeeper
+    projects: ProjectRegistry
+    discovery: Discovery
+    terminals: Terminals
+
+    def is_agent(self, pid: int) -> bool:
+        """Tell whether a process runs inside an agent."""
+        return runs_inside_agent(pid, is_registered=self._is_registered)
+
+    def _is_registered(self, pid: int) -> bool:
+        return any(
+            run.pid == pid
+            for row in self.discovery.sessions.feed.values()
+            if row.state.is_live
+            for run in row.origin.processes
+        )
+
+
+@asynccontextmanager
+async def open_parts(
+    settings: Settings, seams: Seams | None = None
+) -> AsyncGenerator[Wired]:
+    """Make every part; the list of sessions is complete when the block begins.
+
+    The caller has prepared and locked the state folder.
+    """
+    seams = seams or Seams()
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        ground = await enter(open_ground(settings))
+        keeper = await enter(open_keeper(settings, ground))
+        projects = await load_projects(settings, ground)
+        discovery = await enter(open_sessions(settings, ground, projects))
+        terminals = await enter(
+            open_terminals(settings, seams, ground, keeper, projects, discovery)
+        )
+        yield Wired(ground, keeper, projects, discovery, terminals)

@@ -1,0 +1,23 @@
+"""Where tests put a fault between the parts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sidestage.terminals.model import TerminalHost
+from sidestage.terminals.store import TerminalStore
+
+
+def _same_host(host: TerminalHost) -> TerminalHost:
+    return host
+
+
+def _same_store(store: TerminalStore) -> TerminalStore:
+    return store
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """Where tests put a fault between the parts; the defaults pass everything on."""
+
+    wrap_host: Callable[[TerminalHost], TerminalHost] = _same_host
+    wrap_store: Callable[[TerminalStore], TerminalStore] = _same_store

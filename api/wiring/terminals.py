@@ -1,0 +1,85 @@
+"""Terminals: the connection to the host, the desk, and what runs beside them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from api.wiring.background import running
+from api.wiring.ground import Ground
+from api.wiring.launcher import make_launcher, make_templates
+from api.wiring.seams import Seams
+from sidestage.agents.claude_code.discovery import Discovery
+from sidestage.agents.claude_code.links import ClaudeLinks
+from sidestage.agents.claude_code.login_watch import watch_logins
+from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
+from sidestage.devices.keeper import TokenKeeper
+from sidestage.projects.bounds import check_project
+from sidestage.projects.registry import ProjectRegistry
+from sidestage.settings import Settings
+from sidestage.storage.stores import SqlTerminalStore, utc_now
+from sidestage.terminals.parts import DeskParts
+from sidestage.terminals.service import TerminalDesk
+from terminal_host.gateway.host_client import HostClient, open_host
+
+
+@dataclass(frozen=True, slots=True)
+class Terminals:
+    """The host as we reach it, and the desk that answers for its terminals."""
+
+    host: HostClient
+    desk: TerminalDesk
+
+
+@asynccontextmanager
+async def open_terminals(
+    settings: Settings,
+    seams: Seams,
+    ground: Ground,
+    keeper: TokenKeeper,
+    projects: ProjectRegistry,
+    discovery: Discovery,
+) -> AsyncGenerator[Terminals]:
+    """Reach the host, started if need be, until the block ends.
+
+    Terminals belong to the host, which outlives us: none ends with the block.
+    """
+    files = ClaudePrivateFiles(state_dir=settings.state_dir, home=settings.home)
+    arguments = _host_arguments(settings)
+    async with open_host(settings.state_dir, arguments=arguments) as host:
+        desk = TerminalDesk(
+            DeskParts(
+                host_id=ground.host_id,
+                host=seams.wrap_host(host),
+                store=seams.wrap_store(SqlTerminalStore(ground.database)),
+                projects=projects,
+                sessions=discovery.sessions,
+                links=ClaudeLinks(discovery, files),
+                launcher=await make_launcher(settings, files),
+                templates=make_templates(settings),
+                terminals_limit=settings.terminals_limit,
+                check_project=check_project,
+                clock=utc_now,
+            )
+        )
+        await desk.load()
+        async with running(
+            terminals=desk.run(),
+            tickets=_void_tickets(desk, keeper),
+            logins=watch_logins(files, settings.claude_dirs),
+            ended_files=files.removal.run(),
+        ):
+            yield Terminals(host, desk)
+
+
+async def _void_tickets(desk: TerminalDesk, keeper: TokenKeeper) -> None:
+    async for token_id in keeper.watch_revocations():
+        desk.drop_token(token_id)
+
+
+def _host_arguments(settings: Settings) -> tuple[str, ...]:
+    limits = (
+        *("--running-limit", str(settings.terminals_limit)),
+        *("--records-limit", str(settings.records_limit)),
+        *("--record-bytes", str(settings.record_limit_bytes)),
+    )
+    return (*limits, "--allow-root") if settings.allow_root else limits
