@@ -19,6 +19,7 @@ from sidestage.terminals.model import (
     Terminal,
     TerminalState,
 )
+from sidestage.terminals.store import StoredTerminal
 from tests.fakes.terminal_parts import FakeHost
 from tests.unit.terminals.conftest import (
     OWNER,
@@ -120,9 +121,17 @@ async def test_a_start_the_host_got_is_confirmed(tmp_path: Path) -> None:
         await bench.store.begin(terminal, None, BEGUN)
     async with restarted(tmp_path, host) as bench:
         await until(lambda: state_of(bench, terminal) is TerminalState.RUNNING)
-        [row], _ = await bench.store.load()
-        assert not row.starting
+        row = await confirmed_row(bench)
         assert row.terminal.name == terminal.name
+
+
+async def confirmed_row(bench: Bench) -> StoredTerminal:
+    """Wait for the only row to be confirmed on disk, which the list precedes."""
+    async with asyncio.timeout(5):
+        while True:
+            [row], _ = await bench.store.load()
+            if not row.starting:
+                return row
 
 
 async def test_a_start_that_only_the_host_saw_end_is_audited(tmp_path: Path) -> None:
