@@ -1,31 +1,28 @@
 """The one door through which terminals start, and the list of them.
 
-`TerminalDesk` keeps the rows and joins them with what the host tells. How a start goes
-stands in `starts.py`.
+`TerminalDesk` takes what clients ask for. How a start goes stands in `starts.py`, how
+rows change in `rows.py`, and what changes them in `host_news.py` and `session_news.py`.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from sidestage.audit import AuditRecord
 from sidestage.devices.model import Principal, Scope
 from sidestage.errors import (
-    HostUnavailable,
     PermissionDenied,
-    SidestageError,
     TerminalNotFound,
     TerminalNotRunning,
 )
 from sidestage.feeds import Feed
 from sidestage.ids import ProjectId, TemplateId, TerminalId
 from sidestage.sessions.model import Session
-from sidestage.terminals import plans, reconcile, resume_rules
+from sidestage.terminals import plans, resume_rules
 from sidestage.terminals.desk import (
     Admission,
     ResumeAvailability,
@@ -34,26 +31,22 @@ from sidestage.terminals.desk import (
     Ticket,
     TicketMode,
 )
+from sidestage.terminals.host_news import HostNews
 from sidestage.terminals.model import (
-    HostEvent,
-    HostEventKind,
-    HostTerminal,
     Terminal,
     TerminalState,
 )
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.plans import checked_name, checked_size
+from sidestage.terminals.rows import TerminalRows
 from sidestage.terminals.screens import ScreenMatches, StyledLine
+from sidestage.terminals.session_news import SessionNews
 from sidestage.terminals.start_keys import StartKeys
 from sidestage.terminals.starts import Starts
-from sidestage.terminals.store import StoredTerminal
 from sidestage.terminals.tickets import TicketBox
 
 KEYS_FORGOTTEN_EVERY: Final = timedelta(hours=1)
-ASK_AGAIN_SECONDS: Final = 5.0
-"""Between two questions to the host about starts that it did not answer in time."""
-FIRST_LIST_PATIENCE_SECONDS: Final = 10.0
-"""How long a start waits for the host's first list before it gives up."""
+"""Keys count for 24 h; one that is kept an hour too long does no harm."""
 
 _RUNNING: Final = TerminalState.RUNNING
 Answer = TypeVar("Answer")
@@ -64,14 +57,14 @@ class TerminalDesk:
     """`sidestage.terminals.desk.Terminals`: `load` it, `run` it, then use it."""
 
     def __init__(self, parts: DeskParts) -> None:
-        self.feed: Feed[Terminal] = Feed(lambda terminal: terminal.id)
         self._parts = parts
+        self._rows = TerminalRows(parts)
+        self.feed: Feed[Terminal] = self._rows.feed
         self._tickets = TicketBox(clock=parts.clock)
         self._keys = StartKeys(clock=parts.clock)
-        self._starts = Starts(parts, self.feed, self._keys, self._change)
-        self._unconfirmed: dict[TerminalId, StoredTerminal] = {}
-        self._reconciled = asyncio.Event()
-        self._chores: set[asyncio.Task[None]] = set()
+        self._starts = Starts(parts, self.feed, self._keys, self._rows.change)
+        self._host_news = HostNews(parts, self._rows, self._starts)
+        self._session_news = SessionNews(parts, self._rows, self._starts)
 
     async def load(self) -> None:
         """Read rows and keys from the store. Call once, before anything else."""
@@ -80,17 +73,16 @@ class TerminalDesk:
         self._keys.restore(keys)
         for each in stored:
             if each.starting:
-                self._unconfirmed[each.terminal.id] = each
+                self._host_news.expect(each.terminal)
             else:
-                self.feed.upsert(each.terminal)
-                self._link(each.terminal)
+                self._rows.restore(each.terminal)
 
     async def run(self) -> None:
         """Follow the host and the sessions until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow_host())
-            tasks.create_task(self._follow_sessions())
-            tasks.create_task(self._ask_about_starts())
+            tasks.create_task(self._host_news.follow())
+            tasks.create_task(self._host_news.ask_about_starts())
+            tasks.create_task(self._session_news.follow())
             tasks.create_task(self._forget_keys())
 
     def list_templates(self) -> tuple[Template, ...]:
@@ -117,7 +109,7 @@ class TerminalDesk:
         actor: Principal,
     ) -> Started:
         """Start a program in a project's folder (see `Terminals.start`)."""
-        await self._host_known()
+        await self._host_news.wait_for_list()
         terminal = await self._starts.start(
             project_id=project_id,
             template_id=template,
@@ -140,7 +132,7 @@ class TerminalDesk:
         """Resume an ended session (see `Terminals.resume`)."""
         plans.check_session_id(session_id)
         size = checked_size(cols, rows)
-        await self._host_known()
+        await self._host_news.wait_for_list()
         terminal = await self._starts.resume(
             session_id, size=size, idempotency_key=idempotency_key, actor=actor
         )
@@ -241,163 +233,7 @@ class TerminalDesk:
             raise TerminalNotFound("There is no terminal with that id.")
         return terminal
 
-    async def _host_known(self) -> None:
-        # Before the host's first list we cannot tell what it holds.
-        try:
-            async with asyncio.timeout(FIRST_LIST_PATIENCE_SECONDS):
-                await self._reconciled.wait()
-        except TimeoutError:
-            raise HostUnavailable("The terminal host does not answer.") from None
-
-    async def _follow_host(self) -> None:
-        async for event in self._parts.host.watch():
-            try:
-                await self._apply(event)
-            except SidestageError:
-                _log.exception("The terminal host's news could not be applied.")
-
-    async def _apply(self, event: HostEvent) -> None:
-        if event.kind is HostEventKind.CONNECTED:
-            await self._reconcile(event.terminals)
-        elif event.kind is HostEventKind.CHANGED:
-            for told in event.terminals:
-                await self._heard(told)
-
-    async def _reconcile(self, listed: tuple[HostTerminal, ...]) -> None:
-        for told in listed:
-            await self._heard(told)
-        ids = {told.terminal_id for told in listed}
-        now = self._parts.clock()
-        for terminal_id in [t.id for t in self.feed.values() if t.id not in ids]:
-            terminal = self.feed.get(terminal_id)
-            if terminal is not None and terminal.state is _RUNNING:
-                await self._change(reconcile.lost(terminal, at=now))
-        for terminal_id in tuple(self._unconfirmed):
-            del self._unconfirmed[terminal_id]
-            await self._starts.came_to_nothing(terminal_id)
-        for terminal_id in self._starts.unanswered() - ids:
-            await self._starts.came_to_nothing(terminal_id)
-        self._reconciled.set()
-        self._chore(self._sweep())
-
-    async def _sweep(self) -> None:
-        """Take back files of terminals that a server before us began or ended."""
-        prepared = await self._parts.launcher.list_prepared()
-        running = {t.id for t in self.feed.values() if t.state is _RUNNING}
-        for terminal_id in prepared - running - self._starts.under_way():
-            await self._parts.launcher.finish(terminal_id)
-
-    async def _ask_about_starts(self) -> None:
-        # Without a break of the connection no list comes by itself, and a refusal that
-        # came too late is told by nothing but the list.
-        while True:
-            await asyncio.sleep(ASK_AGAIN_SECONDS)
-            asked = self._starts.unanswered()
-            if asked:
-                with suppress(HostUnavailable):
-                    await self._settle(asked, await self._parts.host.list_terminals())
-
-    async def _settle(
-        self, asked: set[TerminalId], listed: tuple[HostTerminal, ...]
-    ) -> None:
-        for told in listed:
-            if told.terminal_id in asked:
-                await self._heard(told)
-        still_asked = asked & self._starts.unanswered()
-        for terminal_id in still_asked - {told.terminal_id for told in listed}:
-            await self._starts.came_to_nothing(terminal_id)
-
-    async def _heard(self, told: HostTerminal) -> None:
-        before, now = self.feed.get(told.terminal_id), self._parts.clock()
-        if before is None and self._starts.keep_early_news(told):
-            return  # the start itself writes the row
-        if before is not None:
-            await self._change(reconcile.merged(before, told, at=now))
-            return
-        begun = self._begun(told.terminal_id)
-        terminal = reconcile.merged(begun or self._adopted(told), told, at=now)
-        self._link(terminal)
-        record = None if begun is None else reconcile.confirmed_record(terminal)
-        await self._change(terminal, record)
-
-    def _begun(self, terminal_id: TerminalId) -> Terminal | None:
-        """Return the row of a start of which nobody heard how it ended."""
-        stored = self._unconfirmed.pop(terminal_id, None)
-        if stored is not None:
-            return stored.terminal
-        return self._starts.answered(terminal_id)
-
-    def _adopted(self, told: HostTerminal) -> Terminal:
-        parts, conversation = self._parts, told.conversation_id
-        known = None if conversation is None else parts.links.session_of(conversation)
-        return reconcile.adopted(told, host_id=parts.host_id, session_id=known)
-
-    async def _change(
-        self, terminal: Terminal, record: AuditRecord | None = None
-    ) -> None:
-        # Into the list before anything is waited for: the next change is made from it.
-        before = self.feed.get(terminal.id)
-        self.feed.upsert(terminal)
-        if reconcile.needs_writing(before, terminal):
-            await self._parts.store.save(terminal, record)
-        was_running = before is None or before.state is _RUNNING
-        if was_running and terminal.state is not _RUNNING:
-            self._chore(self._tidy(terminal.id))
-
-    async def _tidy(self, terminal_id: TerminalId) -> None:
-        self._parts.links.remove_terminal(terminal_id)
-        await self._parts.launcher.finish(terminal_id)
-
-    def _link(self, terminal: Terminal) -> None:
-        if terminal.state is _RUNNING:
-            self._parts.links.add_terminal(
-                terminal.id,
-                directory=terminal.directory,
-                session_id=terminal.session_id,
-            )
-
-    async def _follow_sessions(self) -> None:
-        feed = self._parts.sessions.feed
-        seq = feed.seq
-        for session in feed.values():
-            await self._follow_session(session)
-        while True:
-            await feed.wait_beyond(seq)
-            changes = feed.changes_after(seq)
-            seq = feed.seq
-            rows = feed.values() if changes is None else [c.after for c in changes]
-            for row in rows:
-                if row is not None and row.terminal_id is not None:
-                    await self._follow_session(row)
-
-    async def _follow_session(self, session: Session) -> None:
-        terminal = self.feed.get(session.terminal_id or "")
-        if terminal is None or terminal.state is not _RUNNING:
-            return
-        try:
-            if session.conflict is not None:
-                await self._starts.yield_if_untouched(terminal)
-            elif session.state.is_live and terminal.session_id != session.id:
-                await self._parts.host.hold_conversation(
-                    terminal.id, session.origin.conversation_id
-                )
-                terminal = self.feed.get(terminal.id)
-                if terminal is not None and terminal.state is _RUNNING:
-                    await self._change(replace(terminal, session_id=session.id))
-        except SidestageError:
-            _log.exception("A terminal could not be brought in line with its session.")
-
     async def _forget_keys(self) -> None:
         while True:
             await asyncio.sleep(KEYS_FORGOTTEN_EVERY.total_seconds())
             await self._parts.store.forget_keys_before(self._keys.forget_old())
-
-    def _chore(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._chores.add(task)
-        task.add_done_callback(self._chore_done)
-
-    def _chore_done(self, task: "asyncio.Task[None]") -> None:
-        self._chores.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            _log.error("A terminal's files could not be tidied.", exc_info=error)

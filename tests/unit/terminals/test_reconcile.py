@@ -12,7 +12,7 @@ from sidestage.audit import AuditEntry, AuditOutcome, AuditRecord
 from sidestage.errors import HostUnavailable, OutsideResumeBusy
 from sidestage.ids import TerminalId
 from sidestage.storage.database import Database
-from sidestage.terminals import service
+from sidestage.terminals import host_news
 from sidestage.terminals.model import (
     HostEvent,
     HostEventKind,
@@ -208,7 +208,7 @@ async def test_a_start_that_is_answered_too_late_is_asked_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_refused: bool
 ) -> None:
     """The session stayed "already being resumed" until the host was restarted."""
-    monkeypatch.setattr(service, "ASK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(host_news, "ASK_AGAIN_SECONDS", 0.01)
     async with restarted(tmp_path, FakeHost(answers=False)) as bench:
         with pytest.raises(HostUnavailable):
             await resume(bench, key="once")
