@@ -55,6 +55,13 @@ class Engine(Screen, Protocol):
     def mode(self, number: int, *, private: bool) -> bool:
         """Tell whether an ANSI or DEC private mode is set."""
 
+    def scrolls_whole(self) -> bool:
+        """Tell whether each line end at the bottom moves the whole screen up.
+
+        It does so while no scroll region is set and nothing has begun: no sequence, no
+        character, no link.
+        """
+
     def origin_row(self) -> int:
         """Return the row that a cursor report counts from: 0 but in origin mode."""
 
@@ -75,4 +82,5 @@ def make_screen(cols: int, rows: int, scrollback: int = SCROLLBACK_LINES) -> Scr
     """
     from terminal_host.host.tail_screen import TailScreen
 
-    return TailScreen(make_engine(cols, rows, scrollback))
+    engine = make_engine(cols, rows, scrollback)
+    return TailScreen(engine, history_lines=scrollback)

@@ -42,6 +42,8 @@ class LiveScreen:
 
     def feed(self, data: bytes) -> Notices | None:
         """Act on *data*; return what it asks for, or None."""
+        if self._takes_lines(data):
+            return None
         notables = self._scanner.scan(data)
         try:
             answers = self._advance(data, notables)
@@ -81,6 +83,19 @@ class LiveScreen:
     def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return self._screen.text(lines)
+
+    def _takes_lines(self, data: bytes) -> bool:
+        """Take *data* if it is in lines, which neither ask nor tell anything."""
+        if not self._scanner.awaits_only(self._screen.unfinished):
+            return False
+        try:
+            taken = self._screen.add_lines(data)
+        except Exception:  # noqa: BLE001  # as above
+            self._start_anew()
+            return False
+        if taken:
+            self._scanner.await_rest_of(self._screen.unfinished)
+        return taken
 
     def _advance(self, data: bytes, notables: list[Notable]) -> bytes:
         """Feed *data*, stopping behind each question for the state it asks about."""

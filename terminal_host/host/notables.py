@@ -53,6 +53,14 @@ class NotableScanner:
         self._held = b""
         self._in_string = False
 
+    def awaits_only(self, unfinished: bytes) -> bool:
+        """Tell whether nothing has begun before the next bytes but *unfinished*."""
+        return not self._in_string and self._held == unfinished
+
+    def await_rest_of(self, unfinished: bytes) -> None:
+        """Go on behind bytes that were found to hold nothing, but for their end."""
+        self._held = unfinished
+
     def scan(self, data: bytes) -> list[Notable]:
         """Return what *data* completes, in order."""
         text, offset = self._held + data, len(self._held)

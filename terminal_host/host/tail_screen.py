@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from sidestage.terminals.screens import StyledLine
+from terminal_host.host.line_output import find_lines_end, last_lines
 from terminal_host.screen import SCROLLBACK_LINES, Engine
 from terminal_host.utf8 import incomplete_suffix
 from terminal_host.vt_filter import StreamFilter, silence
 
 TAIL_LIMIT_BYTES: Final = 128 * 1024
 """Beyond it the older half is fed to the engine; also bounds what a replay adds."""
+LINES_LIMIT_BYTES: Final = 1 << 20
+"""So much may wait in a flood of lines: nine tenths of it then need no engine."""
 REPLAY_LIMIT_BYTES: Final = 256 * 1024
 """A longer replay does without the tail: a phone waits for the last byte of it."""
 
@@ -34,17 +37,41 @@ class TailScreen:
     """A `Screen` of both."""
 
     def __init__(
-        self, engine: Engine, *, tail_limit_bytes: int = TAIL_LIMIT_BYTES
+        self,
+        engine: Engine,
+        *,
+        tail_limit_bytes: int = TAIL_LIMIT_BYTES,
+        lines_limit_bytes: int = LINES_LIMIT_BYTES,
+        history_lines: int = SCROLLBACK_LINES,
     ) -> None:
         self.engine = engine
+        self.unfinished = b""
+        """The beginning of a sequence at the end of output that is in lines."""
         self._limit = tail_limit_bytes
+        self._lines_limit = lines_limit_bytes
+        self._history_lines = history_lines
         self._tail = bytearray()
+        self._lines_from = 0
+        """From there on the raw bytes are in lines."""
 
     def feed(self, data: bytes) -> None:
         """Keep *data* raw; feed the engine what is then too much."""
+        if self.add_lines(data):
+            return
         self._tail += data
-        if len(self._tail) > self._limit:
-            self._fold(len(self._tail) - self._limit // 2)
+        self._lines_from, self.unfinished = len(self._tail), b""
+        self._bound(self._limit)
+
+    def add_lines(self, data: bytes) -> bool:
+        """Keep *data* and return True if it is in lines; else do nothing."""
+        pending = self.unfinished + data
+        end = find_lines_end(pending)
+        if end is None:
+            return False
+        self.unfinished = pending[end:]
+        self._tail += data
+        self._bound(self._limit if self._lines_from else self._lines_limit)
+        return True
 
     def fold(self) -> None:
         """Feed the engine all there is, so that it stands where the program does."""
@@ -57,6 +84,7 @@ class TailScreen:
 
     def replay(self) -> bytes:
         """Return the engine's repaint and the tail, without what would act outside."""
+        self._bound(self._limit)
         painted = self.engine.replay()
         if self._tail and len(painted) + len(self._tail) > REPLAY_LIMIT_BYTES:
             self.fold()
@@ -68,6 +96,7 @@ class TailScreen:
 
         None if the screen is beyond them without any history.
         """
+        self._bound(self._limit)
         picture = self._split(self.engine.replay() + bytes(self._tail))
         lines = SCROLLBACK_LINES
         while _size(picture) > limit_bytes:
@@ -94,10 +123,31 @@ class TailScreen:
         cut = len(screen) - incomplete_suffix(screen)
         return Picture(*self.engine.size(), screen[:cut], screen[cut:] + continuation)
 
+    def _bound(self, limit: int) -> None:
+        if len(self._tail) > limit:
+            count = len(self._tail) - self._limit // 2
+            # At a line's end nothing is unfinished, so the next lines can be skipped.
+            line_end = self._tail.rfind(b"\n", self._lines_from, count) + 1
+            self._fold(line_end or count)
+
     def _fold(self, count: int) -> None:
-        if count:
-            self.engine.feed(bytes(self._tail[:count]))
-            del self._tail[:count]
+        if not count:
+            return
+        lines_from = min(self._lines_from, count)
+        if lines_from:
+            self.engine.feed(bytes(self._tail[:lines_from]))
+        if lines_from < count:
+            self._feed_lines(bytes(self._tail[lines_from:count]))
+        del self._tail[:count]
+        self._lines_from -= lines_from
+
+    def _feed_lines(self, data: bytes) -> None:
+        if self.engine.scrolls_whole():
+            # From wherever the cursor is, it takes a screen of lines until one leaves
+            # it; and as many again until the last of the screen before has left it.
+            _, rows = self.engine.size()
+            data = last_lines(data, self._history_lines + 2 * rows)
+        self.engine.feed(data)
 
 
 def _size(picture: Picture) -> int:

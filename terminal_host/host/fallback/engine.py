@@ -108,6 +108,11 @@ class PyteEngine:
         shifted = number << _PRIVATE_SHIFT if private else number
         return shifted in self._screen.mode
 
+    def scrolls_whole(self) -> bool:
+        """Tell whether each line end at the bottom moves the whole screen up."""
+        begun = self._splitter.held or self._splitter.skipping
+        return not (begun or self._utf8.getstate()[0] or self._screen.margins)
+
     def origin_row(self) -> int:
         """Return the row that a cursor report counts from."""
         margins = self._screen.margins

@@ -91,6 +91,12 @@ class GhosttyEngine:
             return self._vt.alternate  # xterm.js does not tell them apart
         return self._vt.mode(number, private=private)
 
+    def scrolls_whole(self) -> bool:
+        """Tell whether each line end at the bottom moves the whole screen up."""
+        if self._decoder.held or self._decoder.swallowing or self._feed.open_link:
+            return False
+        return self._vt.get(Data.AT_GROUND) and read_state(self._vt).region is None
+
     def origin_row(self) -> int:
         """Return the row that a cursor report counts from."""
         if not self._vt.mode(_ORIGIN_MODE):
