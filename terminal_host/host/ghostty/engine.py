@@ -95,7 +95,9 @@ class GhosttyEngine:
         """Tell whether each line end at the bottom moves the whole screen up."""
         if self._decoder.held or self._decoder.swallowing or self._feed.open_link:
             return False
-        return self._vt.get(Data.AT_GROUND) and read_state(self._vt).region is None
+        if not self._vt.get(Data.AT_GROUND):
+            return False
+        return read_state(self._vt).region is None
 
     def origin_row(self) -> int:
         """Return the row that a cursor report counts from."""
