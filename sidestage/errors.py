@@ -40,6 +40,12 @@ class ErrorCode(StrEnum):
     DEVICE_KEY_REQUIRED = "DEVICE_KEY_REQUIRED"
     ENVELOPE_INVALID = "ENVELOPE_INVALID"
     ENVELOPE_REPLAYED = "ENVELOPE_REPLAYED"
+    REQUEST_NOT_FOUND = "REQUEST_NOT_FOUND"
+    REQUEST_SETTLED = "REQUEST_SETTLED"
+    REQUEST_KEYBOARD_ONLY = "REQUEST_KEYBOARD_ONLY"
+    REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
+    REQUEST_CHANGED = "REQUEST_CHANGED"
+    SUGGESTION_NOT_ALLOWED = "SUGGESTION_NOT_ALLOWED"
     UNAUTHENTICATED = "UNAUTHENTICATED"
     PERMISSION_DENIED = "PERMISSION_DENIED"
     RATE_LIMITED = "RATE_LIMITED"
@@ -303,3 +309,39 @@ class EnvelopeReplayed(SidestageError):
     """The message id came before, in another envelope."""
 
     code = ErrorCode.ENVELOPE_REPLAYED
+
+
+class RequestNotFound(SidestageError):
+    """No request of an agent has that id, or it is long over."""
+
+    code = ErrorCode.REQUEST_NOT_FOUND
+
+
+class RequestSettled(SidestageError):
+    """The request was answered, withdrawn, or is being answered at this moment."""
+
+    code = ErrorCode.REQUEST_SETTLED
+
+
+class RequestKeyboardOnly(SidestageError):
+    """The agent no longer waits for a device; its dialog at the keyboard is open."""
+
+    code = ErrorCode.REQUEST_KEYBOARD_ONLY
+
+
+class RequestTimedOut(SidestageError):
+    """The time in which a device could answer is over; nothing was sent."""
+
+    code = ErrorCode.REQUEST_TIMED_OUT
+
+
+class RequestChanged(SidestageError):
+    """What the answer says was shown is not what the agent asks; nothing was sent."""
+
+    code = ErrorCode.REQUEST_CHANGED
+
+
+class SuggestionNotAllowed(SidestageError):
+    """The device may not choose that change of the agent's permissions."""
+
+    code = ErrorCode.SUGGESTION_NOT_ALLOWED

@@ -1,0 +1,1 @@
+"""What live agents ask a person: permissions, questions, plans."""
