@@ -84,6 +84,7 @@ async def open_attachment(path: Path, request: AttachRequest) -> HostAttachment:
         connection.close()
         raise HostUnavailable("The terminal host does not answer.") from error
     except BaseException:
+        # Cancelled, or refused by the host: either way nobody else closes it.
         connection.close()
         raise
 

@@ -42,6 +42,7 @@ async def start_host(
         )
         _reap_later(loop, pid)
     except BaseException:
+        # Cancelled or failed: `_wait_for_end`, which closes it, is not reached.
         os.close(ready)
         raise
     finally:

@@ -83,6 +83,7 @@ def start_program(
     try:
         return keeper.start(start), keeper
     except BaseException:
+        # Whatever it was, the caller gets no keeper, so its thread would wait for ever.
         keeper.close()
         raise
 

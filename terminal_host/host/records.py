@@ -95,6 +95,7 @@ class RecordStore:
             _write(temporary, data)
             temporary.replace(self._path(terminal_id))
         except BaseException:
+            # Whatever ended the write (Ctrl-C too), half a record is to stay nowhere.
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise

@@ -235,6 +235,7 @@ class HostedTerminals:
         try:
             terminal = await self._start(request)
         except BaseException as error:
+            # Cancelled too: the conversation is free, and who waits for it is told.
             self._unlock(request.conversation_id, request.terminal_id)
             starting.set_exception(error)
             starting.exception()  # nobody else may be waiting for it

@@ -21,6 +21,9 @@ class FakeTranscripts(Transcripts):
         self.entries: dict[str, list[TranscriptEntry]] = {}
         self.followers = 0
         """How many `follow` iterators are open now."""
+        self.let_go = asyncio.Event()
+        """Set while none is open."""
+        self.let_go.set()
         self.follows = 0
         """How many were ever opened."""
         self._queues: dict[str, set[asyncio.Queue[TranscriptUpdate | None]]] = {}
@@ -89,6 +92,7 @@ class FakeTranscripts(Transcripts):
         queue: asyncio.Queue[TranscriptUpdate | None] = asyncio.Queue()
         self._queues.setdefault(session_id, set()).add(queue)
         self.followers += 1
+        self.let_go.clear()
         self.follows += 1
         try:
             yield TranscriptUpdate(reset=False, entries=tuple(entries[-backlog:]))
@@ -96,4 +100,6 @@ class FakeTranscripts(Transcripts):
                 yield update
         finally:
             self.followers -= 1
+            if not self.followers:
+                self.let_go.set()
             self._queues[session_id].discard(queue)

@@ -75,7 +75,8 @@ class FaultyHost:
         await self._faults.at("stored")
         asked = asyncio.ensure_future(self._host.create(request))
         if self._faults.is_killing("host-called"):
-            await asyncio.sleep(0)  # one turn of the loop: the request is on its way
+            # The host reads in order: what it answers now it read after our request.
+            await asyncio.ensure_future(self._host.list_terminals())
             self._faults.kill("host-called")
         told = await asked
         await self._faults.at("host-started")

@@ -168,8 +168,7 @@ async def test_a_stale_snapshot_whose_continuation_is_gone_is_not_given() -> Non
 async def let_go(world: World) -> None:
     """Wait until no conversation is followed any more."""
     async with asyncio.timeout(5):
-        while world.transcripts.followers:
-            await asyncio.wait({asyncio.ensure_future(asyncio.sleep(0))})
+        await world.transcripts.let_go.wait()
 
 
 async def test_a_transcript_is_read_once_for_all_and_let_go_with_the_last() -> None:
