@@ -22,6 +22,7 @@ from strawberry.execution import optimized_is_awaitable
 from api.documents import ANONYMOUS_NAMES, Document, Documents, Operation
 from api.errors import masked, shown_error, shown_errors
 from api.limits import Limits
+from api.projection import ProjectingExecutor
 from api.rates import RateLimiter
 from resolvers.context import Context
 from resolvers.feeds import FeedStream, Message
@@ -39,7 +40,7 @@ from sidestage.errors import (
 
 log = logging.getLogger(__name__)
 
-EXECUTOR: Final[type[Executor[Context]]] = Executor
+EXECUTOR: Final[type[Executor[Context]]] = ProjectingExecutor
 
 
 @dataclass(frozen=True, slots=True)
