@@ -36,3 +36,12 @@ class Seals(Protocol):
         `EnvelopeReplayed`, `EnvelopeInvalid`. Whoever acts on an `Opened` adds the
         envelope's `SeenEnvelope` row in the transaction of what it causes.
         """
+
+    def reopen(
+        self, envelope: Envelope, *, purpose: Purpose, device: Device
+    ) -> Mapping[str, Any]:
+        """Open an answer of *device* that was accepted before and kept sealed.
+
+        What may have changed since is not asked: replays, expiry, revocation. Raises
+        `EnvelopeInvalid` if the key it was sealed for is erased.
+        """
