@@ -37,6 +37,12 @@ class ErrorCode(StrEnum):
     PROJECT_FOLDER_MISSING = "PROJECT_FOLDER_MISSING"
     PROJECT_CHANGED = "PROJECT_CHANGED"
     PROJECT_LIMIT_REACHED = "PROJECT_LIMIT_REACHED"
+    DEVICE_NOT_FOUND = "DEVICE_NOT_FOUND"
+    DEVICE_LIMIT_REACHED = "DEVICE_LIMIT_REACHED"
+    PAIRING_REFUSED = "PAIRING_REFUSED"
+    PAIRING_CLOSED = "PAIRING_CLOSED"
+    PAIRING_CODE_WRONG = "PAIRING_CODE_WRONG"
+    PAIRING_LIMIT_REACHED = "PAIRING_LIMIT_REACHED"
     DEVICE_KEY_REQUIRED = "DEVICE_KEY_REQUIRED"
     ENVELOPE_INVALID = "ENVELOPE_INVALID"
     ENVELOPE_REPLAYED = "ENVELOPE_REPLAYED"
@@ -283,6 +289,42 @@ class ProjectLimitReached(SidestageError):
     """As many projects are registered as the limit allows."""
 
     code = ErrorCode.PROJECT_LIMIT_REACHED
+
+
+class DeviceNotFound(SidestageError):
+    """No device has that id."""
+
+    code = ErrorCode.DEVICE_NOT_FOUND
+
+
+class DeviceLimitReached(SidestageError):
+    """As many devices are paired as are allowed; revoke one first."""
+
+    code = ErrorCode.DEVICE_LIMIT_REACHED
+
+
+class PairingRefused(SidestageError):
+    """The pairing is unknown, expired or burnt, or the proof is wrong: one answer."""
+
+    code = ErrorCode.PAIRING_REFUSED
+
+
+class PairingClosed(SidestageError):
+    """The pairing has ended: its device is in use, or nothing can come of it."""
+
+    code = ErrorCode.PAIRING_CLOSED
+
+
+class PairingCodeWrong(SidestageError):
+    """The code is not the one that the device shows."""
+
+    code = ErrorCode.PAIRING_CODE_WRONG
+
+
+class PairingLimitReached(SidestageError):
+    """As many pairings are open as are allowed; finish or cancel one first."""
+
+    code = ErrorCode.PAIRING_LIMIT_REACHED
 
 
 class DeviceKeyRequired(SidestageError):

@@ -97,6 +97,11 @@ class Settings:
         return self.state_dir / "admin.token"
 
     @property
+    def host_key_file(self) -> Path:
+        """The file that holds the host's private key."""
+        return self.state_dir / "host-key"
+
+    @property
     def control_socket(self) -> Path:
         """The Unix socket on which the command line speaks to `serve`."""
         return self.state_dir / "control.sock"

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from api.wiring.devices import DeviceParts, load_devices
 from api.wiring.ground import Ground, open_ground
 from api.wiring.projects import load_projects
 from api.wiring.seams import Seams
@@ -28,6 +29,7 @@ class Wired:
 
     ground: Ground
     keeper: TokenKeeper
+    devices: DeviceParts
     projects: ProjectRegistry
     discovery: Discovery
     terminals: Terminals
@@ -58,9 +60,10 @@ async def open_parts(
         enter = stack.enter_async_context
         ground = await enter(open_ground(settings))
         keeper = await enter(open_keeper(settings, ground))
+        devices = await load_devices(settings, ground)
         projects = await load_projects(settings, ground)
         discovery = await enter(open_sessions(settings, ground, projects))
         terminals = await enter(
             open_terminals(settings, seams, ground, keeper, projects, discovery)
         )
-        yield Wired(ground, keeper, projects, discovery, terminals)
+        yield Wired(ground, keeper, devices, projects, discovery, terminals)

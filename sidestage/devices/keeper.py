@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,11 +10,11 @@ from typing import Final, Protocol
 
 from sidestage.audit import AuditLog, AuditOutcome, AuditRecord
 from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind, Scope
+from sidestage.devices.secret_file import read_secret, write_secret
 from sidestage.devices.tokens import StoredToken, mint_token, parse_token
 from sidestage.errors import (
     InvalidInput,
     RateLimited,
-    StateFolderUnsafe,
     Unauthenticated,
 )
 from sidestage.text import clean_text
@@ -173,7 +171,7 @@ class TokenKeeper:
         # The row first: a crash between the two leaves a file nobody accepts, and
         # `ensure_admin` mends that at the next start.
         await self._store.replace(old, stored, record)
-        await asyncio.to_thread(_write_secret, path, text)
+        await asyncio.to_thread(write_secret, path, text)
         self._tokens[stored.id] = stored
         for token_id in old:
             self._revoked(token_id)
@@ -183,7 +181,7 @@ class TokenKeeper:
 
         Raises `StateFolderUnsafe` if the file is a link or can be read by others.
         """
-        text = await asyncio.to_thread(_read_secret, path)
+        text = await asyncio.to_thread(read_secret, path)
         shown = parse_token(text) if text else None
         known = shown is not None and shown.id in self._admin_ids()
         if shown and known and shown.matches(self._tokens[shown.id]):
@@ -298,33 +296,3 @@ def _record(action: str, token_id: str, actor: Principal) -> AuditRecord:
         target_id=f"token:{token_id}",
         outcome=AuditOutcome.DONE,
     )
-
-
-def _read_secret(path: Path) -> str | None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StateFolderUnsafe(f"{path} cannot be read: {error.strerror}.") from error
-    with os.fdopen(descriptor, "rb") as file:
-        if os.fstat(file.fileno()).st_mode & 0o077:
-            raise StateFolderUnsafe(f"{path} can be read by others: chmod 600 it.")
-        return file.read(4096).decode("ascii", "replace").strip()
-
-
-def _write_secret(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".new")
-    with suppress(FileNotFoundError):
-        temporary.unlink()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-        file.write(text.encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -34,6 +34,8 @@ class StoredToken:
     device_id: DeviceId | None = None
     last_used_at: datetime | None = None
     expires_at: datetime | None = None
+    replaced_at: datetime | None = None
+    """When another one of its device took its place; it opens nothing since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def mint_token(
     name: str,
     created_at: datetime,
     expires_at: datetime | None = None,
+    device_id: DeviceId | None = None,
 ) -> tuple[str, StoredToken]:
     """Make a token: the text to hand out once, and what to keep of it."""
     token_id = secrets.token_hex(_ID_BYTES)
@@ -71,6 +74,7 @@ def mint_token(
         secret_sha256=hashlib.sha256(secret).digest(),
         scopes=scopes,
         created_at=created_at,
+        device_id=device_id,
         expires_at=expires_at,
     )
     return f"sst_{token_id}_{encoded}", stored

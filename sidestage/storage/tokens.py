@@ -32,6 +32,7 @@ tokens = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("last_used_at", UtcTime),
     Column("expires_at", UtcTime),
+    Column("replaced_at", UtcTime),
 )
 
 
@@ -54,6 +55,7 @@ async def add_token(db: AsyncConnection, token: StoredToken) -> None:
             created_at=token.created_at,
             last_used_at=token.last_used_at,
             expires_at=token.expires_at,
+            replaced_at=token.replaced_at,
         )
     )
 
@@ -70,6 +72,27 @@ async def delete_token(db: AsyncConnection, token_id: str) -> None:
     await db.execute(delete(tokens).where(tokens.c.id == token_id))
 
 
+async def delete_tokens_of(db: AsyncConnection, device_id: DeviceId) -> None:
+    """Delete every token of the device."""
+    await db.execute(delete(tokens).where(tokens.c.device_id == device_id))
+
+
+async def mark_token_replaced(db: AsyncConnection, token_id: str, at: datetime) -> None:
+    """Note that another token took this one's place: showing it is told, not let in."""
+    await db.execute(
+        update(tokens).where(tokens.c.id == token_id).values(replaced_at=at)
+    )
+
+
+async def delete_replaced_tokens(db: AsyncConnection, device_id: DeviceId) -> None:
+    """Delete the device's tokens that were replaced before."""
+    await db.execute(
+        delete(tokens).where(
+            tokens.c.device_id == device_id, tokens.c.replaced_at.is_not(None)
+        )
+    )
+
+
 def _token(row: Row[tuple[object, ...]]) -> StoredToken:
     return StoredToken(
         id=row.id,
@@ -81,4 +104,5 @@ def _token(row: Row[tuple[object, ...]]) -> StoredToken:
         device_id=None if row.device_id is None else DeviceId(row.device_id),
         last_used_at=row.last_used_at,
         expires_at=row.expires_at,
+        replaced_at=row.replaced_at,
     )

@@ -9,12 +9,30 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from sidestage.audit import AuditOutcome, AuditRecord
-from sidestage.storage import audit, meta, projects, terminals, tokens, transcripts
+from sidestage.storage import (
+    audit,
+    devices,
+    meta,
+    projects,
+    seen_envelopes,
+    terminals,
+    tokens,
+    transcripts,
+)
 from sidestage.storage.database import Database
 from sidestage.storage.schema import metadata
 from sidestage.storage.stores import SqlAuditLog
 
-TABLES = (audit, meta, projects, terminals, tokens, transcripts)
+TABLES = (
+    audit,
+    devices,
+    meta,
+    projects,
+    seen_envelopes,
+    terminals,
+    tokens,
+    transcripts,
+)
 """Importing them declares their tables; a missing one would look like a difference."""
 
 
