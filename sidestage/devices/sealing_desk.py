@@ -9,7 +9,14 @@ from sidestage.devices.host_keys import HostKeys
 from sidestage.devices.model import Device, Devices, DeviceState, Principal
 from sidestage.envelopes.envelope import Envelope, Purpose, Subject
 from sidestage.envelopes.keys import PublicKey
-from sidestage.envelopes.opening import Caller, Expected, Opened, Settled, open_answer
+from sidestage.envelopes.opening import (
+    Caller,
+    Expected,
+    Opened,
+    Settled,
+    open_answer,
+    reopen_answer,
+)
 from sidestage.envelopes.replay import SeenEnvelope, SeenEnvelopes
 from sidestage.envelopes.sealing import Parties, seal_envelope
 from sidestage.errors import DeviceKeyRequired, EnvelopeInvalid, EnvelopeReplayed
@@ -79,6 +86,17 @@ class SealingDesk:
         except (DeviceKeyRequired, EnvelopeInvalid, EnvelopeReplayed) as error:
             await self._audit.write(refusal_record(error, actor, purpose, envelope))
             raise
+
+    def reopen(
+        self, envelope: Envelope, *, purpose: Purpose, device: Device
+    ) -> Mapping[str, Any]:
+        """Open an answer of *device* that was accepted before and kept sealed."""
+        return reopen_answer(
+            envelope,
+            purpose=purpose,
+            host=self._keys.identity,
+            caller=Caller(device.id, PublicKey(device.key)),
+        )
 
     def _caller(self, actor: Principal) -> Caller | None:
         device = actor.device_id and self._devices.feed.get(actor.device_id)

@@ -95,6 +95,20 @@ def open_answer(envelope: Envelope, expected: Expected) -> Opened | Settled:
     return Opened(content, is_retry=known is not None)
 
 
+def reopen_answer(
+    envelope: Envelope, *, purpose: Purpose, host: HostIdentity, caller: Caller
+) -> dict[str, Any]:
+    """Open an answer again that `open_answer` accepted and that was kept sealed.
+
+    *caller* is the device it came from. Raises `EnvelopeInvalid`.
+    """
+    header = envelope.header
+    _check_purpose(header, purpose)
+    host_key = _find_host_key(header, host)
+    _check_caller(header, caller)
+    return unseal_envelope(envelope, recipient=host_key, sender=caller.key)
+
+
 def _check_purpose(header: Header, purpose: Purpose) -> None:
     is_answer = header.purpose.direction is Direction.DEVICE_TO_HOST
     if not is_answer or header.purpose is not purpose:

@@ -163,3 +163,18 @@ async def test_one_device_cannot_send_what_another_sealed(desk: Desk) -> None:
     with pytest.raises(EnvelopeInvalid):
         await desk.open(desk.answer(number=2))
     assert desk.refusals()[0][2] == "purpose=handover-answer fault=DEVICE"
+
+
+async def test_a_kept_answer_opens_again_whatever_changed_since(desk: Desk) -> None:
+    envelope = desk.answer(replace(OFFER, expires_at_ms=1))
+    revoked = replace(DEVICE, state=DeviceState.REVOKED)
+    await desk.keys.rotate(keep_previous=True)
+    opened = desk.seals.reopen(
+        envelope, purpose=Purpose.HANDOVER_ANSWER, device=revoked
+    )
+    assert opened == ANSWER
+    with pytest.raises(EnvelopeInvalid):
+        desk.seals.reopen(envelope, purpose=Purpose.HANDOVER_ANSWER, device=a_device(2))
+    await desk.keys.rotate(keep_previous=False)
+    with pytest.raises(EnvelopeInvalid):
+        desk.seals.reopen(envelope, purpose=Purpose.HANDOVER_ANSWER, device=DEVICE)
