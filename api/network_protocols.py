@@ -18,6 +18,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import (
 from uvicorn.server import ServerState
 
 from api.doorway import Doorway
+from api.frames import EXTENSION, frame_head
 
 HEAD_SECONDS: Final = 10.0
 """From the connection, or a later request's first byte, to the end of its head: one
@@ -144,7 +145,10 @@ class NetworkHttp(HttpToolsProtocol):
 
 
 class NetworkWebSocket(WebSocketsSansIOProtocol):
-    """A WebSocket that gives its place back, first when it has been told to go."""
+    """A WebSocket that gives its place back, first when it has been told to go.
+
+    It offers the application to write ready frames (`api/frames.py`).
+    """
 
     def __init__(
         self,
@@ -162,6 +166,21 @@ class NetworkWebSocket(WebSocketsSansIOProtocol):
         """Give the place back."""
         self._doorway.leave(self.transport)
         super().connection_lost(exc)
+
+    async def run_asgi(self) -> None:
+        """Run the application, which finds the writer in its scope."""
+        extensions: dict[str, Any] = self.scope["extensions"]
+        extensions[EXTENSION] = self.write_frame
+        await super().run_asgi()
+
+    def write_frame(self, head: bytes, payload: bytes, tail: bytes) -> bool:
+        """Write one text frame, or nothing (see `api.frames.FrameWriter`)."""
+        is_open = self.handshake_complete and not self.close_sent
+        if not (is_open and self.writable.is_set()) or self.transport.is_closing():
+            return False
+        length = len(head) + len(payload) + len(tail)
+        self.transport.write(b"".join((frame_head(length), head, payload, tail)))
+        return True
 
     async def send(self, message: Any) -> None:  # noqa: ANN401 uvicorn's own union
         """Send; a peer that was told to go may be cut off when its place is wanted."""

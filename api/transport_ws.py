@@ -1,22 +1,35 @@
 """GraphQL over WebSocket: the subprotocol `graphql-transport-ws`, and no other.
 
 https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverWebSocket.md
-Close codes: 4400 bad message · 4401 log in again · 4406 another subprotocol ·
-4408 no `connection_init` in time · 4409 id in use · 4429 second `connection_init` ·
-1009 message too long · 1012 the server restarts · 1013 come back later · 4500 a bug.
+`api/closing.py` has its close codes.
 """
 
 import asyncio
 import logging
 from collections.abc import MutableMapping
 from contextlib import ExitStack, aclosing, suppress
+from functools import partial
 from typing import Any, Final
 
 import orjson
 
 from api.broadcast import Broadcast
+from api.closing import (
+    BAD_MESSAGE,
+    BAD_SUBPROTOCOL,
+    ID_IN_USE,
+    INIT_TIMEOUT,
+    INTERNAL,
+    LOG_IN_AGAIN,
+    RESTART,
+    SECOND_INIT,
+    TOO_LONG,
+    TRY_LATER,
+    Close,
+)
 from api.connections import Connections
 from api.errors import shown_error
+from api.frames import find_writer
 from api.guard import LOCAL_PRINCIPAL, Receive, Scope, Send
 from api.limits import Limits
 from api.operations import Admitted, Operations, Refused, is_subscription
@@ -37,28 +50,8 @@ SUBPROTOCOL: Final = "graphql-transport-ws"
 ID_LIMIT_CHARACTERS: Final = 128
 """Of an operation; clients send UUIDs or small numbers."""
 
-BAD_MESSAGE: Final = 4400
-LOG_IN_AGAIN: Final = 4401
-BAD_SUBPROTOCOL: Final = 4406
-INIT_TIMEOUT: Final = 4408
-ID_IN_USE: Final = 4409
-SECOND_INIT: Final = 4429
-INTERNAL: Final = 4500
-TOO_LONG: Final = 1009
-RESTART: Final = 1012
-TRY_LATER: Final = 1013
-
 _PONG: Final = '{"type":"pong"}'
 _PING: Final = '{"type":"ping"}'
-
-
-class Close(Exception):
-    """Ends the connection with a close code."""
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-        self.reason = reason
 
 
 class TransportWs:
@@ -106,6 +99,7 @@ class Socket:
         self._sending = 0
         self._progress_at = 0.0
         self._tied = ExitStack()
+        self._write = find_writer(scope)
 
     def revoke(self) -> None:
         """End it: its token is not good any more."""
@@ -372,13 +366,19 @@ class Socket:
             return
         self._subscriptions.add(id_)
         head = _head(id_)
-        async with aclosing(self._server.broadcast.follow(admitted)) as payloads:
+        write = None if self._write is None else partial(self._write_next, head)
+        following = self._server.broadcast.follow(admitted, write)
+        async with aclosing(following) as payloads:
             async for payload in payloads:
                 await self._send_next(head, payload)
         await self._send_complete(id_)
 
+    def _write_next(self, head: bytes, payload: bytes) -> bool:
+        return self._write is not None and self._write(head, payload, b"}")
+
     async def _send_next(self, head: bytes, payload: bytes) -> None:
-        await self._send_text((head + payload + b"}").decode())
+        if not self._write_next(head, payload):
+            await self._send_text((head + payload + b"}").decode())
 
     async def _send_complete(self, id_: str) -> None:
         await self._send_text(orjson.dumps({"id": id_, "type": "complete"}).decode())

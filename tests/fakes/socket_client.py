@@ -7,11 +7,14 @@ from typing import Any
 
 import orjson
 
+from api.frames import EXTENSION
 from api.guard import App
 from tests.fakes.parts import PORT
 from tests.fakes.tokens import ADMIN
 
 DEADLINE_SECONDS = 5.0
+offers_frames = False
+"""Whether new sockets offer to write ready frames, as the network's server does."""
 Message = MutableMapping[str, Any]
 
 
@@ -25,11 +28,23 @@ class SocketClient:
         """Cleared: the client reads nothing, so the server's sends wait."""
         self.reads.set()
         self._outbox.put_nowait({"type": "websocket.connect"})
+        self.framed = 0
+        """Messages that came as ready frames."""
+        if offers_frames:
+            scope["extensions"] = {**scope["extensions"], EXTENSION: self._write}
         self.task = asyncio.ensure_future(app(scope, self._outbox.get, self._take))
 
     async def _take(self, message: Message) -> None:
         await self.reads.wait()
         self._inbox.put_nowait(message)
+
+    def _write(self, head: bytes, payload: bytes, tail: bytes) -> bool:
+        if not self.reads.is_set():
+            return False
+        text = (head + payload + tail).decode()
+        self._inbox.put_nowait({"type": "websocket.send", "text": text})
+        self.framed += 1
+        return True
 
     async def next_event(self) -> Message:
         """Return the next ASGI event from the server."""

@@ -6,17 +6,30 @@ from typing import Any
 
 import pytest
 
-from api import broadcast as module
+from api import group as module
 from api import operations
+from api.group import Entry, Group, Rider
 from api.limits import Limits
+from api.operations import Operations, Request
+from api.rates import RateLimiter
+from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
 from sidestage.ids import DeviceId
+from tests.fakes import socket_client
 from tests.fakes.parts import World, make_world
 from tests.fakes.socket_client import SocketClient, connect, running
 from tests.fakes.tokens import OPERATOR, VIEWER
 from tests.fakes.values import a_session, an_entry, session_id
 from tests.unit.api.test_feeds import FIELD, SESSIONS, TRANSCRIPT, expect_reset
 
+OWNER = Principal(PrincipalKind.ADMIN, ADMIN_SCOPES, "admin", token_id="t")
 NAMES = "subscription { outsideSessionFeed { kind upserts { id name } } }"
+
+
+@pytest.fixture(params=[False, True], ids=["sent", "framed"], autouse=True)
+def frames(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run each test on servers that do not offer to write frames, and that do."""
+    monkeypatch.setattr(socket_client, "offers_frames", request.param)
+    return bool(request.param)
 
 
 @pytest.fixture
@@ -287,3 +300,68 @@ async def test_who_leaves_before_it_is_open_leaves_nothing_behind(
         assert len(world.app.broadcast) == 0
         client.subscribe("2", TRANSCRIPT, id=session_id(1))
         assert (await client.next_feed("2", "transcriptFeed"))["kind"] == "SNAPSHOT"
+
+
+async def test_who_is_up_to_date_is_written_to_without_waking_its_task(
+    frames: bool,
+) -> None:
+    world = make_world()
+    async with connect(world.app) as client:
+        await subscribed(client)
+        before = client.framed
+        for number in range(3):
+            world.sessions.feed.upsert(a_session(1, name=f"Name {number}"))
+            await client.next_feed("1", FIELD)
+        assert client.framed - before == (3 if frames else 0)
+
+
+async def test_who_stops_reading_and_reads_again_rides_along_again(
+    frames: bool,
+) -> None:
+    world = make_world()
+    async with connect(world.app) as client:
+        await subscribed(client)
+        client.reads.clear()
+        world.sessions.feed.upsert(a_session(1, name="While it did not read"))
+        async with connect(world.app) as other:
+            await subscribed(other)
+            client.reads.set()
+            first = await client.next_feed("1", FIELD)
+            world.sessions.feed.upsert(a_session(2, name="Later"))
+            second = await client.next_feed("1", FIELD)
+        names = [row["name"] for row in first["upserts"] + second["upserts"]]
+        assert names == ["While it did not read", "Later"]
+        before = client.framed
+        world.sessions.feed.upsert(a_session(3, name="Last"))
+        await client.next_feed("1", FIELD)
+        assert client.framed - before == (1 if frames else 0)
+
+
+async def test_who_refused_a_message_gets_no_later_one_before_it() -> None:
+    """A buffer that drained between two messages took the second without the first."""
+    world = make_world()
+    rates = RateLimiter(1e9, 1e9, lambda: 0.0)
+    door = Operations(world.parts, Limits(), rates=rates, anonymous_rates=rates)
+    admitted = door.admit(Request(NAMES), OWNER)
+    executor, stream = await door.begin(admitted, OWNER)
+    group = Group(executor, stream, Limits())
+    written: list[bytes] = []
+    takes = False
+
+    def write(payload: bytes) -> bool:
+        if takes:
+            written.append(payload)
+        return takes
+
+    rider = Rider(write, stream.view.position(), group.next_index)
+    carried = asyncio.create_task(group.carry(rider))
+    async with asyncio.timeout(5):
+        while rider not in group._riders:
+            await asyncio.to_thread(lambda: None)
+    for number in range(2):
+        group._append(Entry(b"%d" % number, rider.position, is_heartbeat=True))
+        takes = True
+    await carried
+    assert written == []
+    assert rider.index == group.next_index - 2
+    await group.close()
