@@ -180,7 +180,8 @@ def health_of(wired: Wired) -> Health:
             f"Screens are kept by the engine {engine!r}, which is less "
             f"exact than {BEST_ENGINE!r}: that one cannot be loaded on this machine."
         )
-    return Health(ok=not notes, notes=tuple(notes), counters=source.counters)
+    counters = {**source.counters, **wired.hooks.counters()}
+    return Health(ok=not notes, notes=tuple(notes), counters=counters)
 
 
 def _config(

@@ -107,6 +107,16 @@ class Settings:
         return self.state_dir / "control.sock"
 
     @property
+    def hook_socket(self) -> Path:
+        """The Unix socket on which agents' hooks speak to `serve`."""
+        return self.state_dir / "hook.sock"
+
+    @property
+    def hook_spool(self) -> Path:
+        """The folder in which hooks leave events while no server runs."""
+        return self.state_dir / "spool"
+
+    @property
     def claude_dirs(self) -> tuple[Path, ...]:
         """Claude Code's state folders, absolute."""
         named = self.claude_config_dirs

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from api.wiring.devices import DeviceParts, load_devices
 from api.wiring.ground import Ground, open_ground
+from api.wiring.hooks import Hooks, answering, make_hooks
 from api.wiring.projects import load_projects
 from api.wiring.seams import Seams
 from api.wiring.sessions import open_sessions
@@ -32,6 +33,7 @@ class Wired:
     devices: DeviceParts
     projects: ProjectRegistry
     discovery: Discovery
+    hooks: Hooks
     terminals: Terminals
 
     def is_agent(self, pid: int) -> bool:
@@ -63,7 +65,10 @@ async def open_parts(
         devices = await load_devices(settings, ground)
         projects = await load_projects(settings, ground)
         discovery = await enter(open_sessions(settings, ground, projects))
+        hooks = make_hooks(settings, seams, discovery)
         terminals = await enter(
-            open_terminals(settings, seams, ground, keeper, projects, discovery)
+            open_terminals(settings, seams, ground, keeper, projects, discovery, hooks)
         )
-        yield Wired(ground, keeper, devices, projects, discovery, terminals)
+        # Last: whoever listens to hooks has said so by now.
+        await enter(answering(hooks))
+        yield Wired(ground, keeper, devices, projects, discovery, hooks, terminals)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sidestage.sessions.hooks import HookListener
 from sidestage.terminals.model import TerminalHost
 from sidestage.terminals.store import TerminalStore
 
@@ -21,3 +22,5 @@ class Seams:
 
     wrap_host: Callable[[TerminalHost], TerminalHost] = _same_host
     wrap_store: Callable[[TerminalStore], TerminalStore] = _same_store
+    hook_listeners: tuple[HookListener, ...] = ()
+    """Told of hook events besides the parts."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from api.wiring.background import running
 from api.wiring.ground import Ground
+from api.wiring.hooks import Hooks
 from api.wiring.launcher import make_launcher, make_templates
 from api.wiring.seams import Seams
 from sidestage.agents.claude_code.discovery import Discovery
@@ -38,6 +39,7 @@ async def open_terminals(
     keeper: TokenKeeper,
     projects: ProjectRegistry,
     discovery: Discovery,
+    hooks: Hooks,
 ) -> AsyncGenerator[Terminals]:
     """Reach the host, started if need be, until the block ends.
 
@@ -53,7 +55,7 @@ async def open_terminals(
                 store=seams.wrap_store(SqlTerminalStore(ground.database)),
                 projects=projects,
                 sessions=discovery.sessions,
-                links=ClaudeLinks(discovery, files),
+                links=ClaudeLinks(discovery, files, hooks.sockets),
                 launcher=await make_launcher(settings, files),
                 templates=make_templates(settings),
                 terminals_limit=settings.terminals_limit,

@@ -12,6 +12,8 @@ ARGUMENTS_LIMIT_BYTES: Final = 65_536
 """Read of a command line: an id stands in its first words."""
 ENVIRONMENT_LIMIT_BYTES: Final = 1 << 20
 """Read of an environment: Linux itself allows at most 6 MiB, real ones have 10 KiB."""
+ANCESTORS_LIMIT: Final = 64
+"""Parents that are followed: a shell in an agent in a shell has a dozen."""
 _START_FIELD: Final = 19
 """Of the fields behind the name: proc(5) counts it as the 22nd."""
 _TERMINAL_VARIABLE: Final = b"SIDESTAGE_TERMINAL="
@@ -135,6 +137,27 @@ def _stat_fields(pid: int) -> StatFields | None:
         return parse_stat(text)
     except ValueError as error:
         raise OSError(f"/proc/{pid}/stat cannot be read") from error
+
+
+def list_ancestors(pid: int) -> tuple[Process, ...]:
+    """Return the process and its parents, the nearest first; blocks, briefly.
+
+    It ends where a process is gone, or is younger than its child: its pid went to
+    another meanwhile.
+    """
+    found: list[Process] = []
+    youngest = None
+    while pid > 0 and len(found) < ANCESTORS_LIMIT:
+        try:
+            fields = _stat_fields(pid)
+        except OSError:
+            break
+        if fields is None or (youngest and int(fields.start_ticks) > youngest):
+            break
+        found.append(Process(pid, fields.start_ticks))
+        youngest = int(fields.start_ticks)
+        pid = fields.parent_pid
+    return tuple(found)
 
 
 def parse_stat(line: bytes) -> StatFields | None:

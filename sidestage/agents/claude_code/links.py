@@ -1,7 +1,7 @@
 """Ties the sessions that run in our terminals to them (the port `SessionLinks`)."""
 
 import asyncio
-from typing import Final
+from typing import Final, Protocol
 
 import psutil
 
@@ -14,12 +14,25 @@ TERMINAL_VARIABLE: Final = "SIDESTAGE_TERMINAL"
 """Every child of a terminal has the terminal's id in it."""
 
 
+class TerminalSockets(Protocol):
+    """Gives terminals hook sockets of their own."""
+
+    def add_terminal(self, terminal_id: TerminalId) -> None:
+        """Listen for the terminal's hooks, in the folder its sandbox sees."""
+
+    def remove_terminal(self, terminal_id: TerminalId) -> None:
+        """Stop listening; unknown ids are fine."""
+
+
 class ClaudeLinks:
     """`sidestage.terminals.links.SessionLinks`, over the discovery of Claude Code."""
 
-    def __init__(self, discovery: Discovery, files: ClaudePrivateFiles) -> None:
+    def __init__(
+        self, discovery: Discovery, files: ClaudePrivateFiles, sockets: TerminalSockets
+    ) -> None:
         self._discovery = discovery
         self._files = files
+        self._sockets = sockets
 
     def add_terminal(
         self,
@@ -28,7 +41,7 @@ class ClaudeLinks:
         directory: str,
         session_id: SessionId | None,
     ) -> None:
-        """Watch the terminal's private registry folder from now on."""
+        """Watch the terminal's private registry folder and its hook socket."""
         self._discovery.add_terminal(
             terminal_id,
             self._files.registry_of(terminal_id),
@@ -36,10 +49,12 @@ class ClaudeLinks:
             directory=directory,
             session_id=session_id,
         )
+        self._sockets.add_terminal(terminal_id)
 
     def remove_terminal(self, terminal_id: TerminalId) -> None:
         """Stop watching; unknown ids are fine."""
         self._discovery.remove_terminal(terminal_id)
+        self._sockets.remove_terminal(terminal_id)
 
     def session_of(self, conversation_id: ConversationId) -> SessionId:
         """Return the row id of a conversation."""

@@ -1,7 +1,7 @@
 """The CLI's live processes: registry entries, checked against the process table."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,9 @@ from sidestage.sessions.model import EvidenceSource, Process, SessionState
 
 BOOT_SLACK: Final = timedelta(seconds=5)
 """Clocks are set while a machine starts; a registry file of this boot is newer."""
+HOOK_LEAD: Final = timedelta(seconds=1)
+"""How far a hook may be ahead of the registry, which tells the same 0.1 s later. A hook
+that came late, or of a stop that another hook took back, must not stand for ever."""
 REGISTRY_FILE_LIMIT: Final = 1_000
 """Registry files read a folder: killed processes leave theirs behind for ever."""
 _STATE_OF_STATUS: Final = {
@@ -286,6 +289,8 @@ class LiveProcesses:
         )
         known = evidence.runs[entry.process].activity
         activity = _activity(entry, reading.at)
+        if activity is not None and known is not None:
+            activity = _overrule_hook(activity, known, reading.at)
         if activity is not None and not _is_same_untimed(entry, activity, known):
             evidence = add_activity(evidence, activity)
         self._evidence[conversation] = evidence
@@ -341,6 +346,15 @@ def _is_same_untimed(
         known.source,
         known.label,
     )
+
+
+def _overrule_hook(activity: Activity, known: Activity, at: datetime) -> Activity:
+    """Return the registry's word, newer than the hook's that it has not confirmed."""
+    if known.source is not EvidenceSource.HOOK or activity.state is known.state:
+        return activity
+    if activity.at > known.at or at - known.at < HOOK_LEAD:
+        return activity
+    return replace(activity, at=known.at)
 
 
 def _end_of(entry: RegistryEntry) -> datetime | None:

@@ -170,7 +170,8 @@ async def test_what_hooks_say_counts_if_it_is_newer(
         older = Activity(run, SessionState.RUNNING, said, hook)
         opened.sessions.observe(conversation, older)
         assert row(opened).state is IDLE
-        newer = Activity(run, SessionState.ASKING, said.replace(second=59), hook, "x")
+        # A moment ago: the registry has a second to say the same.
+        newer = Activity(run, SessionState.ASKING, datetime.now(UTC), hook, "x")
         opened.sessions.observe(conversation, newer)
         assert row(opened).state is SessionState.ASKING
         await opened.sessions.read_registry()  # the poll says what it said before
