@@ -73,16 +73,9 @@ class DeviceStore(Protocol):
         """Write *device* and delete all that lets it call, open or be reached."""
 
     async def refresh(
-        self,
-        token: StoredToken,
-        credentials: KeptEnvelope,
-        never_opened: str | None,
-        record: AuditRecord,
+        self, token: StoredToken, credentials: KeptEnvelope, record: AuditRecord
     ) -> None:
-        """Insert a further token of a device with the envelope that carries it.
-
-        *never_opened* is the token of the envelope that this one takes the place of.
-        """
+        """Insert a further token of a device with the envelope that carries it."""
 
     async def keep(
         self, envelopes: tuple[KeptEnvelope, ...], record: AuditRecord

@@ -151,7 +151,6 @@ class AgentRequest:
     suggestions: tuple[Suggestion, ...] = field(default=(), repr=False)
     questions: tuple[Question, ...] = field(default=(), repr=False)
     plan: str | None = field(default=None, repr=False)
-    is_from_subagent: bool = False
     state: RequestState = RequestState.PENDING
     created_at: datetime
     expires_at: datetime

@@ -115,6 +115,14 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A tool call of which the transcript holds no result yet."""
+
+    id: str
+    tool_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionOrigin:
     """What only the server knows of a session. Nothing here reaches a client."""
 
@@ -125,6 +133,10 @@ class SessionOrigin:
     process: Process | None
     processes: tuple[Process, ...] = ()
     """All live processes on this conversation; more than one is a conflict."""
+    headless: frozenset[Process] = frozenset()
+    """Those of them that show no dialog: started by a program, not by a person."""
+    open_calls: tuple[OpenCall, ...] = field(default=(), repr=False)
+    """Calls without a result, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,7 @@ READER = "reader-token"
 OPERATOR = "operator-token"
 
 
-def device_principal(name: str, *scopes: Scope) -> Principal:
-    """Return the device of that name with those scopes."""
+def _device(name: str, *scopes: Scope) -> Principal:
     return Principal(
         PrincipalKind.DEVICE,
         frozenset(scopes),
@@ -38,9 +37,9 @@ class FakeAuthenticator(Authenticator):
             ADMIN: Principal(
                 PrincipalKind.ADMIN, ADMIN_SCOPES, "admin", None, "token:admin"
             ),
-            VIEWER: device_principal("viewer", Scope.VIEW),
-            READER: device_principal("reader", Scope.VIEW, Scope.READ),
-            OPERATOR: device_principal("operator", Scope.VIEW, Scope.TERMINAL),
+            VIEWER: _device("viewer", Scope.VIEW),
+            READER: _device("reader", Scope.VIEW, Scope.READ),
+            OPERATOR: _device("operator", Scope.VIEW, Scope.TERMINAL),
         }
         self.is_flooded = False
         self._revoked: asyncio.Queue[str] = asyncio.Queue()

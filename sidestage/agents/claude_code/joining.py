@@ -248,12 +248,18 @@ class Joiner:
             directory_exists=directory is not None and directory.exists,
             is_placed=is_placed,
             processes=tuple(run.sighting.run for run in evidence.live()),
+            headless=self._headless(conversation),
             verdict=judge(
                 evidence,
                 bystander=self._find_bystander(conversation, directory),
                 looked_at=self.looked_at,
             ),
         )
+
+    def _headless(self, conversation: ConversationId) -> frozenset[Process]:
+        claims = (self.live.claims[path] for path in self.live.paths_of(conversation))
+        entries = (claim.entry for claim in claims)
+        return frozenset(entry.process for entry in entries if entry.is_headless)
 
     def _place(self, known: Known) -> Place:
         id_ = self.session_id(known.conversation_id)

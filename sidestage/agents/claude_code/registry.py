@@ -38,10 +38,17 @@ class RegistryEntry:
     waiting_for: str | None
     name: str | None
     """Only a name that a person gave; others are derived from folder or prompt."""
+    entrypoint: str | None
+    """`cli`; `sdk-cli` (`-p`), `sdk-py` and the like for a run without dialogs."""
     version: str | None
     started_at: datetime | None
     status_at: datetime | None
     updated_at: datetime | None
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether a program drives this process, so that no dialog ever opens."""
+        return self.entrypoint is not None and self.entrypoint.startswith("sdk")
 
 
 def is_registry_file(name: str) -> bool:
@@ -66,6 +73,7 @@ def parse_registry(data: bytes) -> RegistryEntry | None:
         status=text_of(raw, "status"),
         waiting_for=text_of(raw, "waitingFor"),
         name=_given_name(raw),
+        entrypoint=text_of(raw, "entrypoint"),
         version=text_of(raw, "version"),
         started_at=_moment(raw, "startedAt"),
         status_at=_moment(raw, "statusUpdatedAt"),

@@ -14,6 +14,7 @@ from sidestage.sessions.model import (
     AgentKind,
     MessagePreview,
     MessageRole,
+    OpenCall,
     Process,
     Session,
     SessionOrigin,
@@ -62,6 +63,8 @@ class Known:
     """Whether its transcript lies where a session of that folder has it."""
     processes: tuple[Process, ...]
     verdict: Verdict
+    headless: frozenset[Process] = frozenset()
+    """Those of the processes that show no dialog."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,4 +193,6 @@ def _origin(known: Known) -> SessionOrigin:
         known.transcript,
         known.processes[-1] if known.processes else None,
         known.processes,
+        known.headless,
+        tuple(OpenCall(call_id, name) for call_id, name, _ in known.fold.open_calls),
     )

@@ -16,6 +16,8 @@ from sidestage.sessions.board import Sessions
 from sidestage.sessions.index import StoredTranscript
 from sidestage.sessions.model import (
     EvidenceSource,
+    OpenCall,
+    Process,
     Session,
     SessionState,
     WaitingKind,
@@ -288,6 +290,19 @@ async def test_what_is_asked_comes_from_registry_and_open_call(
         waiting = row(opened).waiting_for
         assert waiting is not None
         assert (waiting.kind, waiting.label, waiting.tool_name) == (kind, label, tool)
+
+
+async def test_a_row_tells_the_server_its_open_calls_and_runs_without_dialogs(
+    tmp_path: Path,
+) -> None:
+    write_transcript(tmp_path, hello(answer(3, 2, call_block("c", "Bash"))))
+    write_registry(
+        tmp_path, registry(7, "70", DOMAIN, status="busy", entrypoint="sdk-cli")
+    )
+    async with discovery(tmp_path, table=FakeProcesses({7: "70"})) as opened:
+        origin = row(opened).origin
+    assert origin.open_calls == (OpenCall("c", "Bash"),)
+    assert origin.headless == {Process(7, "70")}
 
 
 async def test_an_agent_without_a_registry_makes_its_folder_unknown(

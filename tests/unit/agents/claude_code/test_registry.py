@@ -53,6 +53,19 @@ def test_an_entry_tells_process_conversation_and_status() -> None:
     assert entry.name is None
 
 
+@pytest.mark.parametrize(
+    ("entrypoint", "headless"),
+    [("cli", False), ("sdk-cli", True), ("sdk-py", True), (None, False), (5, False)],
+)
+def test_a_run_that_a_program_drives_shows_no_dialog(
+    entrypoint: object, *, headless: bool
+) -> None:
+    values = registry(7, "70", DOMAIN, entrypoint=entrypoint)
+    entry = parse_registry(json.dumps(values).encode())
+    assert entry is not None
+    assert entry.is_headless is headless
+
+
 def test_only_a_persons_name_counts_as_a_title() -> None:
     named = registry(7, "70", DOMAIN, name="mine", nameSource="user")
     entry = parse_registry(json.dumps(named).encode())
