@@ -97,6 +97,10 @@ class Connections:
         finally:
             self._newcomers.pop(newcomer, None)
 
+    def tokens(self) -> tuple[str, ...]:
+        """Return the ids of the tokens that connections are tied to."""
+        return tuple(self._by_token)
+
     @contextmanager
     def of_token(self, connection: Connection, token_id: str | None) -> Iterator[None]:
         """Tie *connection* to its token while the block runs."""

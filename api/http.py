@@ -178,7 +178,7 @@ class GraphQLHttp:
             request = _parse_query_string(scope["query_string"])
         elif scope["method"] == "POST":
             _check_content_type(headers.getlist("content-type"))
-            body = await self._read_body(headers, receive)
+            body = await self._read_body(headers, receive, self._body_limit(scope))
             request = parse_request(parse_json(body))
         else:
             methods = "GET, POST" if self._allows_get else "POST"
@@ -198,10 +198,19 @@ class GraphQLHttp:
             address=client[0] if client else None,
         )
 
-    async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
+    def _body_limit(self, scope: Scope) -> int:
+        is_stranger = LOCAL_PRINCIPAL not in scope.get("extensions", {}) and not any(
+            name == b"authorization" for name, _ in scope["headers"]
+        )
+        limits = self._limits
+        return limits.anonymous_body_bytes if is_stranger else limits.body_bytes
+
+    async def _read_body(
+        self, headers: Headers, receive: Receive, limit_bytes: int
+    ) -> bytes:
         length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) > self._limits.body_bytes:
-            raise self._too_long()
+        if length.isdigit() and int(length) > limit_bytes:
+            raise _too_long(limit_bytes)
         chunks, total, more = [], 0, True
         while more:
             message = await receive()
@@ -209,14 +218,10 @@ class GraphQLHttp:
                 raise NotServed(400, InvalidInput("The body ended early."))
             chunks.append(message.get("body", b""))
             total += len(chunks[-1])
-            if total > self._limits.body_bytes:
-                raise self._too_long()
+            if total > limit_bytes:
+                raise _too_long(limit_bytes)
             more = message.get("more_body", False)
         return b"".join(chunks)
-
-    def _too_long(self) -> NotServed:
-        limit = self._limits.body_bytes
-        return NotServed(413, OperationTooLarge(f"A body has at most {limit} bytes."))
 
     async def _serve(
         self, admitted: Admitted, accepted: Accepted, receive: Receive, send: Send
@@ -266,6 +271,11 @@ async def _after(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
     yield first
     async for payload in rest:
         yield payload
+
+
+def _too_long(limit_bytes: int) -> NotServed:
+    error = OperationTooLarge(f"A body has at most {limit_bytes} bytes.")
+    return NotServed(413, error)
 
 
 def _check_method(method: str, admitted: Admitted) -> None:

@@ -9,6 +9,8 @@ class Limits:
 
     body_bytes: int = 1024 * 1024
     """A request or message; the largest honest one is a document of some 20 kB."""
+    anonymous_body_bytes: int = 4 * 1024
+    """Of a request without a token: `pairDevice` with its document has some 1.5 kB."""
     tokens: int = 2000
     """Tokens of a document: GraphiQL's introspection has about 350."""
     depth: int = 12

@@ -129,7 +129,7 @@ class Operations:
         if is_stranger:
             _check_anonymous(document)
         if document.errors:
-            raise refusal(document.errors)
+            raise refusal(_untold(document) if is_stranger else document.errors)
         operation = _chosen(document, request.operation_name)
         _check_scopes(operation, principal)
         cost = operation.cost.of(request.variables)
@@ -222,6 +222,12 @@ def _check_anonymous(document: Document) -> None:
     """Refuse before validation, whose messages would tell the schema to a stranger."""
     if not document.names <= ANONYMOUS_NAMES:
         raise Unauthenticated("A token is needed for this.")
+
+
+def _untold(document: Document) -> list[dict[str, Any]]:
+    """Return the errors without their sentences, which would tell the schema."""
+    code = document.errors[0]["extensions"]["code"]
+    return [{"message": "The document is not valid.", "extensions": {"code": code}}]
 
 
 def _check_scopes(operation: Operation, principal: Principal) -> None:

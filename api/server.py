@@ -150,6 +150,8 @@ def _application(
         transcripts=wired.discovery.transcripts,
         projects=wired.projects,
         terminals=wired.terminals.desk,
+        devices=wired.devices.desk,
+        pairings=wired.devices.pairings,
         audit=wired.ground.audit,
         authenticator=wired.keeper,
         server=ServerInfo(
@@ -165,7 +167,9 @@ def _application(
     )
     control = ControlParts(wired.keeper, settings)
     routes = [gateway.route, *control_routes(control)]
-    return create_app(parts, extra_routes=routes)
+    app = create_app(parts, extra_routes=routes)
+    wired.devices.presence.follow(app.connections.tokens)
+    return app
 
 
 def health_of(wired: Wired) -> Health:

@@ -9,6 +9,8 @@ import strawberry
 from resolvers.error_texts import ERROR_CODES
 from resolvers.paging_order import ORDERS, SessionOrder
 from sidestage.audit import AuditOutcome
+from sidestage.devices.model import ContentMode, DeviceState, PrincipalKind, Scope
+from sidestage.devices.pairings import PairingEnd, PairingState
 from sidestage.errors import ErrorCode, SidestageError
 from sidestage.feeds import FeedKind
 from sidestage.sessions.board import UsageBucket
@@ -33,10 +35,11 @@ class SessionCountGroup(StrEnum):
     AGENT = "AGENT"
 
 
-class ContentMode(StrEnum):
-    """Whether content fields travel in clear."""
+class PairDeviceState(StrEnum):
+    """How far a device that asked to be paired is."""
 
-    CLEAR = "CLEAR"
+    PENDING = "PENDING"
+    DONE = "DONE"
 
 
 class ContentKind(StrEnum):
@@ -186,7 +189,73 @@ describe(
 describe(
     ContentMode,
     "Whether fields marked `@content` travel in clear.",
-    {ContentMode.CLEAR: "They do, protected by TLS, tokens and scopes."},
+    {
+        ContentMode.CLEAR: "They do, protected by TLS, tokens and scopes.",
+        ContentMode.SEALED: (
+            "They do not: texts come in envelopes or not at all, and names are "
+            "withheld."
+        ),
+    },
+)
+describe(
+    Scope,
+    "What a token allows.",
+    {
+        Scope.VIEW: "States, names, folders, counts.",
+        Scope.READ: "Texts: transcripts, screens, inputs of requests.",
+        Scope.ANSWER: "Offers and requests, with a paired device's key.",
+        Scope.TERMINAL: "Start, resume, attach to and end terminals.",
+        Scope.ADMIN: "Devices, projects, policies, the audit log.",
+    },
+)
+describe(
+    PrincipalKind,
+    "What kind of credential a caller showed.",
+    {
+        PrincipalKind.ADMIN: "The admin token of this machine.",
+        PrincipalKind.LOCAL: "None: it is a process of the owner on this machine.",
+        PrincipalKind.DEVICE: "A paired device's token.",
+        PrincipalKind.BROWSER: "A token that was made by hand.",
+        PrincipalKind.ANONYMOUS: "None.",
+    },
+)
+describe(
+    DeviceState,
+    "Where a device stands in its life.",
+    {
+        DeviceState.PENDING: "Paired, but it has not shown its token yet.",
+        DeviceState.ACTIVE: "It has shown its token.",
+        DeviceState.REVOKED: "It is cut off for good.",
+    },
+)
+describe(
+    PairingState,
+    "How far a pairing is.",
+    {
+        PairingState.OPEN: "No device proved yet that it read the link.",
+        PairingState.CLAIMED: "A device did, and shows the code to type.",
+        PairingState.CONFIRMED: "The code was typed; the device fetches its token.",
+        PairingState.ENDED: "Nothing can come of it any more; see `end`.",
+    },
+)
+describe(
+    PairDeviceState,
+    "How far a device that asked to be paired is.",
+    {
+        PairDeviceState.PENDING: "Show the code, and ask again in a moment.",
+        PairDeviceState.DONE: "The envelope holds the device's token.",
+    },
+)
+describe(
+    PairingEnd,
+    "Why nothing can come of a pairing.",
+    {
+        PairingEnd.EXPIRED: "Its time ran out.",
+        PairingEnd.CANCELLED: "Its owner ended it, or the host's key changed.",
+        PairingEnd.TWO_DEVICES: "Two devices read the link; one may be a stranger's.",
+        PairingEnd.WRONG_PROOFS: "Someone guessed at the link's secret.",
+        PairingEnd.WRONG_CODES: "The code was typed wrong three times.",
+    },
 )
 describe(
     ContentKind,

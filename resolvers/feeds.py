@@ -198,7 +198,8 @@ class FeedStream(AsyncIterator[Message[Any]]):
 
 def scope_key(context: Context) -> str:
     """Return what of the caller decides which rows and fields it sees."""
-    return " ".join(sorted(context.principal.scopes))
+    principal = context.principal
+    return " ".join((*sorted(principal.scopes), principal.content))
 
 
 After = Annotated[
@@ -250,7 +251,7 @@ async def follow_sessions(
         follows=_follows_of_sessions(context, wish),
         clock=context.parts.clock,
     )
-    stream: AsyncGenerator[OutsideSessionFeedMessage] = _stream(
+    stream: AsyncGenerator[OutsideSessionFeedMessage] = open_stream(
         context, view, wish.key, given(after)
     )
     return stream
@@ -267,7 +268,7 @@ async def follow_terminals(
         key=lambda terminal: terminal.id,
         clock=context.parts.clock,
     )
-    stream: AsyncGenerator[TerminalFeedMessage] = _stream(
+    stream: AsyncGenerator[TerminalFeedMessage] = open_stream(
         context, view, "", given(after)
     )
     return stream
@@ -285,7 +286,7 @@ async def follow_transcript(
     id_ = SessionId(check_id(session_id, "outside"))
     view = TranscriptView(context.parts.transcripts, id_, clock=context.parts.clock)
     await view.open()
-    stream: AsyncGenerator[TranscriptFeedMessage] = _stream(
+    stream: AsyncGenerator[TranscriptFeedMessage] = open_stream(
         context, view, id_, given(after)
     )
     return stream
@@ -302,7 +303,8 @@ def may_have_matched(
     return wish.matches(session, at) and (has_ended or not wish.resumable)
 
 
-def _stream(context: Context, view: View[Any], wish: str, after: str | None) -> Any:  # noqa: ANN401 -- strawberry reads the resolver's own annotation
+def open_stream(context: Context, view: View[Any], wish: str, after: str | None) -> Any:  # noqa: ANN401 -- strawberry reads the resolver's own annotation
+    """Return the stream of *view* for one caller; *wish* names its arguments."""
     follows = ",".join(sorted(context.reached))
     bound_to = binding(view.name, wish, scope_key(context), follows)
     return FeedStream(view, bound_to, after)

@@ -9,10 +9,11 @@ import strawberry
 from resolvers.content import plain
 from resolvers.context import Context
 from sidestage.audit import AuditEntry
-from sidestage.devices.model import Scope
+from sidestage.devices.model import Device, Scope
 from sidestage.errors import BadUserInput, PermissionDenied
 from sidestage.ids import (
     ID_LIMIT_CHARACTERS,
+    DeviceId,
     HostId,
     ProjectId,
     SessionId,
@@ -42,6 +43,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
     Terminal: "Terminal",
     Template: "Template",
     Host: "Host",
+    Device: "Device",
     AuditEntry: "AuditEntry",
 }
 
@@ -98,12 +100,17 @@ def _host(context: Context, id_: str) -> object | None:
     return host if host.id == id_ else None
 
 
+def _device(context: Context, id_: str) -> object | None:
+    return context.parts.devices.feed.get(DeviceId(id_))
+
+
 FINDERS: Final[dict[str, Callable[[Context, str], object | None]]] = {
     "outside": _session,
     "project": _project,
     "terminal": _terminal,
     "template": _template,
     "host": _host,
+    "device": _device,
 }
 
 

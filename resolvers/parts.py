@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sidestage.audit import AuditLog
+from sidestage.devices.desk import DeviceDesk
 from sidestage.devices.model import Authenticator
+from sidestage.devices.pairings import Pairings
 from sidestage.ids import HostId
 from sidestage.projects.model import Projects
 from sidestage.sessions.board import Sessions
@@ -56,6 +58,8 @@ class Parts:
     transcripts: Transcripts
     projects: Projects
     terminals: Terminals
+    devices: DeviceDesk
+    pairings: Pairings
     audit: AuditLog
     authenticator: Authenticator
     server: ServerInfo

@@ -67,6 +67,11 @@ def parse_base64(value: object) -> bytes:
     return decoded
 
 
+def encode_base64(value: bytes) -> str:
+    """Return *value* as the scalar writes it."""
+    return base64.b64encode(value).decode()
+
+
 def parse_feed_cursor(value: object) -> str:
     """Return a feed cursor's text; the feed itself judges what it says."""
     if not isinstance(value, str) or len(value) > FEED_CURSOR_LIMIT_CHARACTERS:
@@ -96,7 +101,7 @@ SCALARS: Final[Mapping[object, ScalarDefinition]] = {
         name="Base64",
         description="Bytes in Base64 with the standard alphabet and padding.",
         specified_by_url="https://datatracker.ietf.org/doc/html/rfc4648#section-4",
-        serialize=lambda value: base64.b64encode(value).decode(),
+        serialize=encode_base64,
         parse_value=parse_base64,
     ),
     FeedCursor: strawberry.scalar(

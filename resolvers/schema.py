@@ -8,6 +8,8 @@ from strawberry.printer import print_schema
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers import (
+    device_feeds,
+    device_mutations,
     feeds,
     project_mutations,
     terminal_mutations,
@@ -16,6 +18,7 @@ from resolvers import (
 from resolvers.audit import AuditEntryConnection, list_audit_entries
 from resolvers.content import plain
 from resolvers.context import Info
+from resolvers.devices import DeviceConnection, Viewer, list_devices, this_viewer
 from resolvers.node import Node, find_node, find_nodes
 from resolvers.projects import ProjectConnection, list_projects
 from resolvers.scalars import SCALARS, Base64
@@ -89,6 +92,12 @@ class Query:
         resolver=read_usage,
         graphql_type=list[UsagePoint],
     )
+    viewer = plain("The caller.", resolver=this_viewer, graphql_type=Viewer)
+    devices = plain(
+        "The paired devices, revoked ones too, in the order they were paired.",
+        resolver=list_devices,
+        graphql_type=DeviceConnection,
+    )
     audit_log = plain(
         "Who did what, newest first.",
         resolver=list_audit_entries,
@@ -150,6 +159,42 @@ class Mutation:
         resolver=terminal_mutations.issue_terminal_ticket,
         graphql_type=terminal_mutations.IssueTerminalTicketResult,
     )
+    create_pairing = plain(
+        "Open a pairing: its link is for the device, as QR code or as text.",
+        resolver=device_mutations.create_pairing,
+        graphql_type=device_mutations.CreatePairingResult,
+    )
+    pair_device = plain(
+        "Ask to be paired, with a proof that the link was read. Needs no token.",
+        resolver=device_mutations.pair_device,
+        graphql_type=device_mutations.PairDeviceResult,
+    )
+    confirm_pairing = plain(
+        "Take the device in that shows the code.",
+        resolver=device_mutations.confirm_pairing,
+        graphql_type=device_mutations.ConfirmPairingResult,
+    )
+    cancel_pairing = plain(
+        "End a pairing; its link is good for nothing then.",
+        resolver=device_mutations.cancel_pairing,
+        graphql_type=device_mutations.CancelPairingResult,
+    )
+    rename_device = plain(
+        "Give a device another name.",
+        resolver=device_mutations.rename_device,
+        graphql_type=device_mutations.RenameDeviceResult,
+    )
+    revoke_device = plain(
+        "Cut a device off for good: its token, its connections, what was sealed for "
+        "it.",
+        resolver=device_mutations.revoke_device,
+        graphql_type=device_mutations.RevokeDeviceResult,
+    )
+    refresh_device_token = plain(
+        "Seal a new token for the calling device.",
+        resolver=device_mutations.refresh_device_token,
+        graphql_type=device_mutations.RefreshDeviceTokenResult,
+    )
 
 
 @strawberry.type(
@@ -166,6 +211,14 @@ class Subscription:
     )
     terminal_feed = strawberry.subscription(
         resolver=feeds.follow_terminals, description="The terminals, live."
+    )
+    device_feed = strawberry.subscription(
+        resolver=device_feeds.follow_devices,
+        description="The paired devices, live: a new one is told to all the others.",
+    )
+    pairing_feed = strawberry.subscription(
+        resolver=device_feeds.follow_pairings,
+        description="The pairings in the making, live, for the owner's side.",
     )
     transcript_feed = strawberry.subscription(
         resolver=feeds.follow_transcript,

@@ -11,21 +11,30 @@ from typing import Final
 
 from sidestage.devices.model import Scope
 
-ANONYMOUS_FIELDS: Final = frozenset(
-    {"Query.server", "Server.version", "Server.schemaVersion"}
+_ANONYMOUS: Final = """
+Query: server
+Server: version schemaVersion
+Mutation: pairDevice
+PairDevicePayload: state envelope retryAfterMs
+Envelope: purpose hostId hostKeyId deviceId deviceKeyId subjectId sessionId messageId
+  sealedAtMs expiresAtMs enc ciphertext
+UserError: code message
+InvalidInput: code message
+PairingRefused: code message
+PairingClosed: code message
+"""
+DEVICE_DEPENDENT_FIELDS: Final = frozenset(
+    {"Query.viewer", "Device.isCaller", "Device.hostKeyEnvelope"}
 )
-"""All that a caller without a token may select, besides `__typename`."""
-
-DEVICE_DEPENDENT_FIELDS: Final[frozenset[str]] = frozenset()
-"""Fields whose value depends on the very device: sealed envelopes, once there are any.
+"""Fields whose value depends on the very device, such as what is sealed for it.
 
 Subscriptions that reach one are never shared between two devices.
 """
 
 VIEW: Final = """
 Query: node nodes server sessionCounts usage outsideSessions projects terminals
-  templates
-Subscription: outsideSessionFeed terminalFeed
+  templates viewer devices
+Subscription: outsideSessionFeed terminalFeed deviceFeed
 Node: id
 PageInfo: hasNextPage hasPreviousPage startCursor endCursor
 OutsideSessionConnection: edges nodes pageInfo
@@ -53,7 +62,19 @@ ResumeAvailability: available refusal
 ResumeRefusal: code message
 SessionCount: count state agent project
 UsagePoint: start usage messages
-Server: version schemaVersion host health urls contentMode oldestClient capabilities
+Server: version schemaVersion host health urls contentMode hostKey hostKeyId
+  oldestClient capabilities
+Viewer: kind scopes content device
+Device: id name platform key keyId scopes content state pairedAt lastSeenAt revokedAt
+  isCaller hostKeyEnvelope
+DeviceConnection: edges nodes pageInfo
+DeviceEdge: cursor node
+Envelope: purpose hostId hostKeyId deviceId deviceKeyId subjectId sessionId messageId
+  sealedAtMs expiresAtMs enc ciphertext
+DeviceFeedMessage: cursor kind removedIds more at upserts
+Mutation: refreshDeviceToken pairDevice
+RefreshDeviceTokenPayload: envelope
+PairDevicePayload: state envelope retryAfterMs
 Health: status ready notes counters
 HealthCounter: name value
 FeedMessage: cursor kind removedIds more at
@@ -69,6 +90,13 @@ ResizeTerminalPayload: terminal
 CloseTerminalPayload: terminal
 UserError: code message
 InvalidInput: code message
+DeviceNotFound: code message
+DeviceLimitReached: code message
+DeviceKeyRequired: code message
+PairingRefused: code message
+PairingClosed: code message
+PairingCodeWrong: code message
+PairingLimitReached: code message
 OutsideSessionNotFound: code message
 OutsideSessionResumed: code message openTerminal
 OutsideResumeBusy: code message
@@ -134,7 +162,16 @@ Mutation: resumeOutsideSession startTerminal renameTerminal resizeTerminal close
 
 ADMIN: Final = """
 Query: auditLog
-Mutation: registerProject updateProject removeProject
+Subscription: pairingFeed
+Mutation: registerProject updateProject removeProject createPairing confirmPairing
+  cancelPairing renameDevice revokeDevice
+CreatePairingPayload: pairing link expiresInSeconds
+ConfirmPairingPayload: device
+CancelPairingPayload: pairing
+RenameDevicePayload: device
+RevokeDevicePayload: device wasRevoked
+Pairing: id state end name platform keyId scopes content expiresAt deviceId
+PairingFeedMessage: cursor kind removedIds more at upserts
 AuditEntryConnection: edges nodes pageInfo
 AuditEntryEdge: cursor node
 AuditEntry: id seq at actor action targetId outcome address code detail hash
@@ -159,5 +196,8 @@ def _read_tables() -> Mapping[str, Scope]:
     )
     return dict(row for table, scope in tables for row in _rows(table, scope))
 
+
+ANONYMOUS_FIELDS: Final = frozenset(name for name, _ in _rows(_ANONYMOUS, Scope.VIEW))
+"""All that a caller without a token may select, besides `__typename`."""
 
 SCOPES: Final = _read_tables()

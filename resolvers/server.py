@@ -6,12 +6,13 @@ import strawberry
 
 from resolvers import node as nodes
 from resolvers.content import labelled, plain
-from resolvers.context import Info
-from resolvers.enums import ContentMode, HealthStatus
+from resolvers.context import Context, Info
+from resolvers.enums import HealthStatus
 from resolvers.node import host_of
 from resolvers.parts import Health as HealthValue
 from resolvers.projects import Host
-from resolvers.scalars import BigInt
+from resolvers.scalars import Base64, BigInt
+from sidestage.devices.model import ContentMode
 
 SCHEMA_VERSION: Final = "1"
 """Rises with a breaking change of the schema only."""
@@ -65,8 +66,24 @@ def _urls(info: Info) -> list[str]:
     return [*server.public_urls, f"http://127.0.0.1:{server.bound_port()}"]
 
 
-def _content_mode() -> ContentMode:
-    return ContentMode.CLEAR
+def base_url(context: Context) -> str:
+    """Return the address under which clients reach this server best."""
+    server = context.parts.server
+    if server.public_urls:
+        return server.public_urls[0].rstrip("/")
+    return f"http://127.0.0.1:{server.bound_port()}"
+
+
+def _host_key(info: Info) -> bytes:
+    return info.context.parts.devices.host_key.raw
+
+
+def _host_key_id(info: Info) -> str:
+    return info.context.parts.devices.host_key.key_id
+
+
+def _content_mode(info: Info) -> ContentMode:
+    return info.context.principal.content
 
 
 def _oldest_client(info: Info) -> str:
@@ -98,6 +115,13 @@ class Server:
     )
     content_mode: ContentMode = plain(
         "Whether fields marked `@content` travel in clear.", resolver=_content_mode
+    )
+    host_key: Base64 = plain(
+        "The host's X25519 public key. A device trusts the one in its pairing link.",
+        resolver=_host_key,
+    )
+    host_key_id: str = plain(
+        "The id of that key, as envelopes name it.", resolver=_host_key_id
     )
     oldest_client: str = plain(
         "The oldest client version it serves, as `Sidestage-Client: name/version`.",

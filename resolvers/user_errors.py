@@ -166,6 +166,41 @@ class ProjectLimitReached(UserError):
     """As many projects are registered as are allowed."""
 
 
+@_error("No device has that id.")
+class DeviceNotFound(UserError):
+    """No device has that id."""
+
+
+@_error("As many devices are paired as are allowed; revoke one first.")
+class DeviceLimitReached(UserError):
+    """As many devices are paired as are allowed; revoke one first."""
+
+
+@_error("The caller has no key of a paired device; nothing was done.")
+class DeviceKeyRequired(UserError):
+    """The caller has no key of a paired device; nothing was done."""
+
+
+@_error("The pairing is unknown, expired or burnt, or the proof is wrong.")
+class PairingRefused(UserError):
+    """The pairing is unknown, expired or burnt, or the proof is wrong."""
+
+
+@_error("The pairing has ended.")
+class PairingClosed(UserError):
+    """The pairing has ended."""
+
+
+@_error("The code is not the one that the device shows.")
+class PairingCodeWrong(UserError):
+    """The code is not the one that the device shows."""
+
+
+@_error("As many pairings are open as are allowed.")
+class PairingLimitReached(UserError):
+    """As many pairings are open as are allowed."""
+
+
 TABLE: Final[dict[type[SidestageError], type]] = {
     errors.InvalidInput: InvalidInput,
     errors.OutsideSessionNotFound: OutsideSessionNotFound,
@@ -190,6 +225,13 @@ TABLE: Final[dict[type[SidestageError], type]] = {
     errors.ProjectFolderMissing: ProjectFolderMissing,
     errors.ProjectChanged: ProjectChanged,
     errors.ProjectLimitReached: ProjectLimitReached,
+    errors.DeviceNotFound: DeviceNotFound,
+    errors.DeviceLimitReached: DeviceLimitReached,
+    errors.DeviceKeyRequired: DeviceKeyRequired,
+    errors.PairingRefused: PairingRefused,
+    errors.PairingClosed: PairingClosed,
+    errors.PairingCodeWrong: PairingCodeWrong,
+    errors.PairingLimitReached: PairingLimitReached,
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from api.wiring.devices import DeviceParts, load_devices
+from api.wiring.devices import DeviceParts, open_devices
 from api.wiring.ground import Ground, open_ground
 from api.wiring.hooks import Hooks, answering, make_hooks
 from api.wiring.projects import load_projects
@@ -62,7 +62,7 @@ async def open_parts(
         enter = stack.enter_async_context
         ground = await enter(open_ground(settings))
         keeper = await enter(open_keeper(settings, ground))
-        devices = await load_devices(settings, ground)
+        devices = await enter(open_devices(settings, ground, keeper))
         projects = await load_projects(settings, ground)
         discovery = await enter(open_sessions(settings, ground, projects))
         hooks = make_hooks(settings, seams, discovery)

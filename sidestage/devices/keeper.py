@@ -9,25 +9,29 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from sidestage.audit import AuditLog, AuditOutcome, AuditRecord
-from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind, Scope
+from sidestage.devices.login_failures import LoginFailures
+from sidestage.devices.model import (
+    ADMIN_SCOPES,
+    ContentMode,
+    Principal,
+    PrincipalKind,
+    Scope,
+)
 from sidestage.devices.secret_file import read_secret, write_secret
 from sidestage.devices.tokens import StoredToken, mint_token, parse_token
 from sidestage.errors import (
     InvalidInput,
-    RateLimited,
     Unauthenticated,
 )
+from sidestage.ids import DeviceId
 from sidestage.text import clean_text
 
-FAILURES_PER_MINUTE: Final = 10
-"""Wrong tokens an address may show a minute before it is told to wait."""
-ADDRESSES_LIMIT: Final = 1_000
-"""Addresses whose failures are counted at once; the oldest is forgotten beyond it."""
+DEVICE_IDLE: Final = timedelta(days=90)
+"""A device that did not call for so long has to be paired again."""
 USE_NOTED_EVERY: Final = timedelta(minutes=1)
 """At most one write a minute says when a token was last used."""
 TOKENS_LIMIT: Final = 200
 TOKEN_NAME_LIMIT_CHARACTERS: Final = 64
-_MINUTE: Final = timedelta(minutes=1)
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +57,19 @@ class TokenStore(Protocol):
         """Note when the token was last used."""
 
 
+class DeviceCalls(Protocol):
+    """Who is told that a device shows its token."""
+
+    def content_of(self, device_id: DeviceId) -> ContentMode:
+        """Return how much clear text the device is shown."""
+
+    async def called(self, token: StoredToken) -> None:
+        """See to what its token's first use changes, before the call goes on."""
+
+    async def seen(self, device_id: DeviceId, at: datetime) -> None:
+        """Note when the device last called; once a minute at most."""
+
+
 class TokenKeeper:
     """`sidestage.devices.model.Authenticator`, and the life of tokens."""
 
@@ -63,9 +80,14 @@ class TokenKeeper:
         self._audit = audit
         self._clock = clock
         self._tokens: dict[str, StoredToken] = {}
-        self._failures: dict[str, _Failures] = {}
+        self._failures = LoginFailures(self._write_later, clock=clock)
         self._watchers: set[asyncio.Queue[str]] = set()
         self._notes: set[asyncio.Task[None]] = set()
+        self._devices: DeviceCalls | None = None
+
+    def tell_devices(self, devices: DeviceCalls) -> None:
+        """Have *devices* told of every use of a device's token."""
+        self._devices = devices
 
     async def load(self) -> None:
         """Read the tokens from the store. Call once, before anything else."""
@@ -73,8 +95,7 @@ class TokenKeeper:
 
     async def close(self) -> None:
         """Write down what is still to be noted."""
-        for address in tuple(self._failures):
-            self._note_failures(address)
+        self._failures.note_all()
         while self._notes:
             await asyncio.gather(*self._notes, return_exceptions=True)
 
@@ -83,10 +104,14 @@ class TokenKeeper:
         shown = parse_token(token)
         stored = self._tokens.get(shown.id) if shown else None
         if shown is None or not shown.matches(stored) or stored is None:
-            raise self._refuse(address or "unknown")
+            raise self._failures.refuse(address or "unknown")
         if self._is_expired(stored):
             self._revoked(stored.id)
             raise Unauthenticated("This token has expired.")
+        if stored.replaced_at is not None:
+            self._note_replaced(stored, address)
+            raise Unauthenticated("Another token took this one's place.")
+        content = await self._told(stored)
         self._note_use(stored)
         return Principal(
             kind=stored.kind,
@@ -95,14 +120,64 @@ class TokenKeeper:
             device_id=stored.device_id,
             token_id=stored.id,
             address=address,
+            content=content,
         )
+
+    async def _told(self, stored: StoredToken) -> ContentMode:
+        if stored.device_id is None or self._devices is None:
+            return ContentMode.CLEAR
+        await self._devices.called(stored)
+        current = self._tokens.get(stored.id)
+        if current is None or current.replaced_at is not None:
+            raise Unauthenticated("This token was revoked meanwhile.")
+        return self._devices.content_of(stored.device_id)
 
     def is_current(self, principal: Principal) -> bool:
         """Tell whether the principal's token is still good (no I/O)."""
         if principal.token_id is None:
             return principal.kind is PrincipalKind.LOCAL
-        stored = self._tokens.get(principal.token_id)
-        return stored is not None and not self._is_expired(stored)
+        return self.is_good(principal.token_id)
+
+    def is_good(self, token_id: str) -> bool:
+        """Tell whether the token with that id would be let in."""
+        stored = self._tokens.get(token_id)
+        if stored is None or stored.replaced_at is not None:
+            return False
+        return not self._is_expired(stored)
+
+    def device_of(self, token_id: str) -> DeviceId | None:
+        """Return the device whose token it is, or None."""
+        stored = self._tokens.get(token_id)
+        return None if stored is None else stored.device_id
+
+    def list_device_tokens(self, device_id: DeviceId) -> tuple[str, ...]:
+        """Return the ids of the device's tokens that were not replaced."""
+        return tuple(
+            token.id
+            for token in self._tokens.values()
+            if token.device_id == device_id and token.replaced_at is None
+        )
+
+    def adopt(self, token: StoredToken) -> None:
+        """Let a token in that its device's store wrote down."""
+        self._tokens[token.id] = token
+
+    def replaced(self, device_id: DeviceId, old_ids: tuple[str, ...]) -> None:
+        """Let the device's old tokens in no more; who shows one is written down."""
+        for token in tuple(self._tokens.values()):
+            if token.device_id == device_id and token.replaced_at is not None:
+                del self._tokens[token.id]
+        for token_id in old_ids:
+            old = self._tokens.get(token_id)
+            self._revoked(token_id)
+            if old is not None:
+                self._tokens[token_id] = replace(old, replaced_at=self._clock())
+
+    def forget_device(self, device_id: DeviceId) -> None:
+        """Let none of the device's tokens in, and have its connections closed."""
+        for token in tuple(self._tokens.values()):
+            if token.device_id == device_id:
+                self._revoked(token.id)
 
     async def watch_revocations(self) -> AsyncIterator[str]:
         """Yield the id of each token that is revoked, or found expired."""
@@ -116,8 +191,8 @@ class TokenKeeper:
             self._watchers.discard(queue)
 
     def list_tokens(self) -> tuple[StoredToken, ...]:
-        """Return every token, oldest first."""
-        return tuple(self._tokens.values())
+        """Return every token but those of devices, oldest first."""
+        return tuple(t for t in self._tokens.values() if t.device_id is None)
 
     async def create(
         self,
@@ -141,7 +216,7 @@ class TokenKeeper:
             raise InvalidInput(
                 "A token has one or more of VIEW, READ, TERMINAL, ADMIN."
             )
-        if len(self._tokens) >= TOKENS_LIMIT:
+        if len(self.list_tokens()) >= TOKENS_LIMIT:
             raise InvalidInput(f"There are {TOKENS_LIMIT} tokens; revoke one first.")
         now = self._clock()
         text, stored = mint_token(
@@ -156,8 +231,12 @@ class TokenKeeper:
         return text
 
     async def revoke(self, token_id: str, *, actor: Principal) -> bool:
-        """Revoke a token and have its connections closed; False if there is none."""
-        if token_id not in self._tokens:
+        """Revoke a token and have its connections closed; False if there is none.
+
+        A device's token goes with its device (`revokeDevice`).
+        """
+        token = self._tokens.get(token_id)
+        if token is None or token.device_id is not None:
             return False
         await self._store.remove(token_id, _record("token.revoke", token_id, actor))
         self._revoked(token_id)
@@ -206,6 +285,9 @@ class TokenKeeper:
         )
 
     def _is_expired(self, token: StoredToken) -> bool:
+        if token.kind is PrincipalKind.DEVICE:
+            idle_since = token.last_used_at or token.created_at
+            return idle_since + DEVICE_IDLE <= self._clock()
         return token.expires_at is not None and token.expires_at <= self._clock()
 
     def _revoked(self, token_id: str) -> None:
@@ -219,44 +301,24 @@ class TokenKeeper:
             return
         self._tokens[token.id] = replace(token, last_used_at=now)
         self._start(self._store.mark_used(token.id, now))
+        if token.device_id is not None and self._devices is not None:
+            self._start(self._devices.seen(token.device_id, now))
 
-    def _refuse(self, address: str) -> Exception:
+    def _note_replaced(self, token: StoredToken, address: str | None) -> None:
         now = self._clock()
-        failures = self._failures.get(address)
-        if failures and now - failures.since >= _MINUTE:
-            self._note_failures(address)
-            failures = None
-        if failures is None:
-            if len(self._failures) >= ADDRESSES_LIMIT:
-                self._note_failures(next(iter(self._failures)))
-            failures = self._failures[address] = _Failures(now)
-            asyncio.get_running_loop().call_later(
-                _MINUTE.total_seconds(), self._minute_over, address, failures
-            )
-        failures.count += 1
-        if failures.count > FAILURES_PER_MINUTE:
-            wait = _MINUTE - (now - failures.since)
-            return RateLimited(
-                "Too many wrong tokens. Wait a moment.",
-                retry_after_ms=max(1, int(wait.total_seconds() * 1000)),
-            )
-        return Unauthenticated("This token is not known here.")
-
-    def _minute_over(self, address: str, failures: "_Failures") -> None:
-        if self._failures.get(address) is failures:
-            self._note_failures(address)
-
-    def _note_failures(self, address: str) -> None:
-        # One row an address and minute, with a count: a flood must not fill the disk.
-        failures = self._failures.pop(address)
+        if token.last_used_at and now - token.last_used_at < USE_NOTED_EVERY:
+            return
+        self._tokens[token.id] = replace(token, last_used_at=now)
         record = AuditRecord(
-            actor="anonymous",
-            action="login.refused",
-            target_id=None,
+            actor=actor_of(token),
+            action="token.replaced",
+            target_id=f"token:{token.id}",
             outcome=AuditOutcome.REFUSED,
             address=address,
-            detail=f"count={failures.count}",
         )
+        self._write_later(record)
+
+    def _write_later(self, record: AuditRecord) -> None:
         self._start(self._write_audit(record))
 
     async def _write_audit(self, record: AuditRecord) -> None:
@@ -271,14 +333,6 @@ class TokenKeeper:
         self._notes.discard(task)
         if not task.cancelled() and (error := task.exception()):
             _log.error("A note about tokens could not be written.", exc_info=error)
-
-
-class _Failures:
-    """How often an address was wrong, and since when."""
-
-    def __init__(self, since: datetime) -> None:
-        self.since = since
-        self.count = 0
 
 
 def actor_of(token: StoredToken) -> str:

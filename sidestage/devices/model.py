@@ -34,6 +34,14 @@ class PrincipalKind(StrEnum):
     ANONYMOUS = "ANONYMOUS"
 
 
+class ContentMode(StrEnum):
+    """How much clear text a device is shown."""
+
+    CLEAR = "CLEAR"
+    SEALED = "SEALED"
+    """No `READ`, and labels withheld besides: texts come in envelopes or not at all."""
+
+
 ADMIN_SCOPES = frozenset({Scope.VIEW, Scope.READ, Scope.TERMINAL, Scope.ADMIN})
 """Never ANSWER: without a paired device nothing can be approved."""
 
@@ -48,6 +56,7 @@ class Principal:
     device_id: DeviceId | None = None
     token_id: str | None = None
     address: str | None = None
+    content: ContentMode = ContentMode.CLEAR
 
     @property
     def credential(self) -> str:
@@ -82,14 +91,6 @@ class Authenticator(Protocol):
         """Yield the token id of each token that is revoked or expires."""
 
 
-class ContentMode(StrEnum):
-    """How much clear text a device is shown."""
-
-    CLEAR = "CLEAR"
-    SEALED = "SEALED"
-    """No `READ`, and labels withheld besides: texts come in envelopes or not at all."""
-
-
 class DeviceState(StrEnum):
     """Where a device stands in its life."""
 
@@ -114,6 +115,8 @@ class Device:
     paired_at: datetime
     last_seen_at: datetime | None = None
     revoked_at: datetime | None = None
+    announced_by: str | None = None
+    """The message id of the `host-key` envelope kept for it, if there is one."""
 
     @property
     def may_answer(self) -> bool:

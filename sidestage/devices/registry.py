@@ -1,5 +1,6 @@
 """The paired devices in memory, each change written down first."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,8 @@ class DeviceRegistry:
         self._feed: Feed[Device] = Feed(lambda device: device.id, clock=clock)
         self._paired_by: dict[DeviceId, PairedBy] = {}
         self._kept: dict[tuple[DeviceId, Purpose], KeptEnvelope] = {}
+        self.changing = asyncio.Lock()
+        """Held by whoever reads a device and writes it changed."""
 
     async def load(self) -> None:
         """Read everything from the store. Call once, before anything else."""
@@ -33,7 +36,8 @@ class DeviceRegistry:
         for stored in devices:
             self._paired_by[stored.device.id] = stored.paired_by
             self._feed.upsert(stored.device)
-        self._kept = {(each.device_id, each.purpose): each for each in kept}
+        for each in kept:
+            self._remember(each)
 
     @property
     def feed(self) -> Feed[Device]:
@@ -114,29 +118,39 @@ class DeviceRegistry:
         self._feed.upsert(device)
 
     async def refresh(
-        self, token: StoredToken, credentials: KeptEnvelope, record: AuditRecord
+        self,
+        token: StoredToken,
+        credentials: KeptEnvelope,
+        never_opened: str | None,
+        record: AuditRecord,
     ) -> None:
         """Keep a further token of a device and the envelope that carries it."""
-        await self._store.refresh(token, credentials, record)
+        await self._store.refresh(token, credentials, never_opened, record)
         self._remember(credentials)
 
     async def keep(
         self, envelopes: tuple[KeptEnvelope, ...], record: AuditRecord
     ) -> None:
-        """Keep *envelopes*; their devices' rows are told again."""
+        """Keep *envelopes*; a `host-key` one is told in its device's row."""
         await self._store.keep(envelopes, record)
         for kept in envelopes:
             self._remember(kept)
 
     async def mark_seen(self, device_id: DeviceId, at: datetime) -> None:
         """Note when the device last called."""
-        await self._store.mark_seen(device_id, at)
-        device = self._feed.get(device_id)
-        if device is not None:
-            self._feed.upsert(replace(device, last_seen_at=at))
+        async with self.changing:
+            device = self._feed.get(device_id)
+            if device is not None:
+                await self._store.mark_seen(device_id, at)
+                self._feed.upsert(replace(device, last_seen_at=at))
 
     def _remember(self, kept: KeptEnvelope) -> None:
         self._kept[kept.device_id, kept.purpose] = kept
+        device = self._feed.get(kept.device_id)
+        if device is not None and kept.purpose is Purpose.HOST_KEY:
+            # Its message id: another envelope is another row, so that the feed tells.
+            message_id = kept.envelope.header.message_id
+            self._feed.upsert(replace(device, announced_by=message_id))
 
     def _drop_kept(self, device_id: DeviceId) -> None:
         for purpose in Purpose:

@@ -73,9 +73,16 @@ class DeviceStore(Protocol):
         """Write *device* and delete all that lets it call, open or be reached."""
 
     async def refresh(
-        self, token: StoredToken, credentials: KeptEnvelope, record: AuditRecord
+        self,
+        token: StoredToken,
+        credentials: KeptEnvelope,
+        never_opened: str | None,
+        record: AuditRecord,
     ) -> None:
-        """Insert a further token of a device with the envelope that carries it."""
+        """Insert a further token of a device with the envelope that carries it.
+
+        *never_opened* is the token of the envelope that this one takes the place of.
+        """
 
     async def keep(
         self, envelopes: tuple[KeptEnvelope, ...], record: AuditRecord

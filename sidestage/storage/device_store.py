@@ -96,10 +96,16 @@ class SqlDeviceStore:
             await audit.append_entry(db, record, at=self._clock())
 
     async def refresh(
-        self, token: StoredToken, credentials: KeptEnvelope, record: AuditRecord
+        self,
+        token: StoredToken,
+        credentials: KeptEnvelope,
+        never_opened: str | None,
+        record: AuditRecord,
     ) -> None:
         """Insert a further token of a device with the envelope that carries it."""
         async with self._database.write() as db:
+            if never_opened is not None:
+                await tokens.delete_token(db, never_opened)
             await tokens.add_token(db, token)
             await devices.keep_envelope(db, credentials)
             await audit.append_entry(db, record, at=self._clock())

@@ -14,6 +14,8 @@ from sidestage.projects.model import Project
 from sidestage.sessions.model import Session, SessionState
 from sidestage.terminals.model import Terminal
 from tests.fakes.audit import FakeAudit
+from tests.fakes.device_desk import FakeDeviceDesk, FakePairings
+from tests.fakes.devices import a_device
 from tests.fakes.project_registry import FakeProjectRegistry
 from tests.fakes.sessions import FakeSessions
 from tests.fakes.terminals import FakeTerminals
@@ -43,6 +45,7 @@ class World:
     terminals: FakeTerminals
     audit: FakeAudit
     tokens: FakeAuthenticator
+    devices: FakeDeviceDesk
     parts: Parts
     app: Api
 
@@ -115,11 +118,14 @@ def make_world(
     transcripts = FakeTranscripts()
     transcripts.put(session_id(1), *(an_entry(number) for number in range(3)))
     audit, tokens = FakeAudit(5), FakeAuthenticator()
+    devices = FakeDeviceDesk(a_device(1), a_device(2))
     parts = Parts(
         sessions=fakes,
         transcripts=transcripts,
         projects=registry,
         terminals=desk,
+        devices=devices,
+        pairings=FakePairings(),
         audit=audit,
         authenticator=tokens,
         server=ServerInfo(
@@ -134,4 +140,4 @@ def make_world(
         **{name: options.pop(name) for name in ("clock",) if name in options},
     )
     app = create_app(parts, limits=limits or Limits(), allows_get=allows_get, **options)
-    return World(fakes, transcripts, registry, desk, audit, tokens, parts, app)
+    return World(fakes, transcripts, registry, desk, audit, tokens, devices, parts, app)

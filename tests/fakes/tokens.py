@@ -19,7 +19,8 @@ READER = "reader-token"
 OPERATOR = "operator-token"
 
 
-def _device(name: str, *scopes: Scope) -> Principal:
+def device_principal(name: str, *scopes: Scope) -> Principal:
+    """Return the device of that name with those scopes."""
     return Principal(
         PrincipalKind.DEVICE,
         frozenset(scopes),
@@ -37,9 +38,9 @@ class FakeAuthenticator(Authenticator):
             ADMIN: Principal(
                 PrincipalKind.ADMIN, ADMIN_SCOPES, "admin", None, "token:admin"
             ),
-            VIEWER: _device("viewer", Scope.VIEW),
-            READER: _device("reader", Scope.VIEW, Scope.READ),
-            OPERATOR: _device("operator", Scope.VIEW, Scope.TERMINAL),
+            VIEWER: device_principal("viewer", Scope.VIEW),
+            READER: device_principal("reader", Scope.VIEW, Scope.READ),
+            OPERATOR: device_principal("operator", Scope.VIEW, Scope.TERMINAL),
         }
         self.is_flooded = False
         self._revoked: asyncio.Queue[str] = asyncio.Queue()

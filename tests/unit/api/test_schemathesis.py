@@ -16,6 +16,7 @@ from hypothesis_graphql import nodes
 from schemathesis.graphql import scalar
 
 from api.limits import Limits
+from resolvers.scalars import encode_base64
 from tests.fakes.parts import BASE, make_world
 from tests.fakes.tokens import ADMIN
 
@@ -24,6 +25,8 @@ SEED_INDEPENDENT = True
 """The same operations each time: a found bug is found again."""
 
 scalar("DateTime", st.datetimes().map(lambda t: f"{t.isoformat()}Z").map(nodes.String))
+scalar("Base64", st.binary(max_size=40).map(encode_base64).map(nodes.String))
+scalar("BigInt", st.integers().map(str).map(nodes.String))
 scalar("FeedCursor", st.text(string.printable, max_size=40).map(nodes.String))
 
 AUTHORIZED = {"Authorization": f"Bearer {ADMIN}", "Host": BASE.removeprefix("http://")}

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidestage.audit import AuditOutcome
-from sidestage.devices.keeper import FAILURES_PER_MINUTE, TokenKeeper
+from sidestage.devices.keeper import TokenKeeper
+from sidestage.devices.login_failures import FAILURES_PER_MINUTE
 from sidestage.devices.model import (
     ADMIN_SCOPES,
     Principal,
