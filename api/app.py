@@ -9,7 +9,7 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
 
 from api.broadcast import Broadcast
 from api.connections import Connections
@@ -17,9 +17,9 @@ from api.guard import Allowed, App, Guard, Receive, Scope, Send, allowed_for
 from api.http import GraphQLHttp
 from api.limits import DEFAULT_LIMITS, Limits
 from api.operations import Operations
-from api.pages import LANDING, LANDING_HEADERS
 from api.rates import RateLimiter
 from api.transport_ws import TransportWs
+from api.web_client import WebClient
 from resolvers.parts import Parts, ServerInfo
 
 __all__ = ["Api", "Parts", "ServerInfo", "create_app"]
@@ -55,12 +55,14 @@ def create_app(
     *,
     limits: Limits = DEFAULT_LIMITS,
     extra_routes: Sequence[BaseRoute] = (),
+    web_client: WebClient | None = None,
     allows_get: bool = False,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Api:
     """Return the application that serves *parts*.
 
-    *extra_routes* come behind the same Host and Origin check. *allows_get* serves
+    *extra_routes* come behind the same Host and Origin check; *web_client* is the
+    built one unless a test gives another. *allows_get* serves
     queries (never mutations) by GET. *monotonic* is the rate limits' clock.
     """
     operations = Operations(
@@ -73,17 +75,24 @@ def create_app(
     )
     broadcast = Broadcast(operations, limits)
     connections = Connections(limits)
+    client = web_client or WebClient()
     http = GraphQLHttp(
-        parts, operations, broadcast, connections, limits, allows_get=allows_get
+        parts,
+        operations,
+        broadcast,
+        connections,
+        limits,
+        page=request_response(client.graphiql),
+        allows_get=allows_get,
     )
     sockets = TransportWs(parts, operations, broadcast, connections, limits)
     routes = [
         Route("/graphql", http),
         WebSocketRoute("/graphql", sockets),
-        Route("/", _landing),
         Route("/healthz", _alive),
         Route("/readyz", _readiness(parts)),
         *extra_routes,
+        *client.routes(),
     ]
     inner = Starlette(routes=routes, lifespan=_lifespan(parts, broadcast, connections))
     return Api(Guard(inner, _allowed(parts.server)), connections, broadcast)
@@ -99,10 +108,6 @@ def _allowed(server: ServerInfo) -> Callable[[], Allowed]:
         return known[port]
 
     return allowed
-
-
-async def _landing(_request: Request) -> Response:
-    return Response(LANDING, headers=dict(LANDING_HEADERS))
 
 
 async def _alive(_request: Request) -> Response:

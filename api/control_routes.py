@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.checks import list_findings
+from sidestage.devices.browser_tickets import BrowserTickets
 from sidestage.devices.keeper import TokenKeeper
 from sidestage.devices.model import Principal, PrincipalKind, Scope
 from sidestage.devices.tokens import StoredToken
@@ -36,6 +37,9 @@ class ControlParts:
 
     keeper: TokenKeeper
     settings: Settings
+    tickets: BrowserTickets
+    url: str
+    """Where a browser on this machine finds the server."""
 
 
 def control_routes(parts: ControlParts) -> list[Route]:
@@ -65,6 +69,10 @@ def control_routes(parts: ControlParts) -> list[Route]:
         revoked = await parts.keeper.revoke(token_id, actor=_principal(request))
         return JSONResponse({"revoked": revoked})
 
+    async def issue_ticket(_: Request) -> Response:
+        ticket = parts.tickets.issue()
+        return JSONResponse({"url": f"{parts.url}/#ticket={ticket}"}, status_code=201)
+
     async def check(_: Request) -> Response:
         # In a thread: it starts programs and reads files.
         findings = await asyncio.to_thread(list_findings, parts.settings)
@@ -73,6 +81,7 @@ def control_routes(parts: ControlParts) -> list[Route]:
     base = "/control/tokens"
     return [
         Route("/control/checks", _guarded(check, Scope.VIEW), methods=["GET"]),
+        Route("/control/browser-tickets", _guarded(issue_ticket), methods=["POST"]),
         Route(base, _guarded(list_tokens), methods=["GET"]),
         Route(base, _guarded(create), methods=["POST"]),
         Route(f"{base}/rotate", _guarded(rotate), methods=["POST"]),

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from api.broadcast import Broadcast
 from api.connections import Connections
 from api.errors import shown_error, status_of
-from api.guard import LOCAL_PRINCIPAL, Receive, Scope, Send
+from api.guard import LOCAL_PRINCIPAL, App, Receive, Scope, Send
 from api.limits import Limits
 from api.operations import (
     Admitted,
@@ -27,7 +27,6 @@ from api.operations import (
     is_subscription,
     refusal,
 )
-from api.pages import LANDING, LANDING_HEADERS
 from api.requests import (
     authenticate,
     check_client,
@@ -132,8 +131,10 @@ class GraphQLHttp:
         connections: Connections,
         limits: Limits,
         *,
+        page: App,
         allows_get: bool,
     ) -> None:
+        self._page = page
         self._parts = parts
         self._operations = operations
         self._broadcast = broadcast
@@ -146,7 +147,7 @@ class GraphQLHttp:
         headers = Headers(scope=scope)
         accepted = Accepted.parse(headers.getlist("accept"))
         if self._is_page_visit(scope, accepted):
-            await _send(send, 200, LANDING_HEADERS, LANDING)
+            await self._page(scope, receive, send)
             return
         media = accepted.best_json() or JSON
         try:

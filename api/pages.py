@@ -1,17 +1,19 @@
-"""The page a browser gets at `/graphql`, until it is replaced by GraphiQL's."""
+"""The page a browser gets while the web client is not built."""
 
 from typing import Final
 
-LANDING: Final = b"""<!doctype html>
+NOT_BUILT: Final = b"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Sidestage</title>
 <h1>Sidestage</h1>
-<p>This is the address of a GraphQL API. Send POST requests with
-<code>Content-Type: application/json</code> and
+<p>The server runs, but its web client is not built. In the checkout, run
+<code>scripts/build-client</code> and start the server again; a package that was
+installed brings the client along.</p>
+<p>The API works without it, at <code>graphql</code> below this address: send POST
+requests with <code>Content-Type: application/json</code> and
 <code>Authorization: Bearer &lt;token&gt;</code>, or open a WebSocket with the
 subprotocol <code>graphql-transport-ws</code>. The schema describes itself.</p>
 </html>
 """
-LANDING_HEADERS: Final = (("content-type", "text/html; charset=utf-8"),)

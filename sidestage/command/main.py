@@ -12,6 +12,7 @@ from sidestage.errors import SidestageError
 
 _SUBCOMMANDS: Final = (
     "serve",
+    "open",
     "sessions",
     "resume",
     "attach",

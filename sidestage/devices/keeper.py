@@ -216,6 +216,7 @@ class TokenKeeper:
             raise InvalidInput(
                 "A token has one or more of VIEW, READ, TERMINAL, ADMIN."
             )
+        await self._forget_expired(actor)
         if len(self.list_tokens()) >= TOKENS_LIMIT:
             raise InvalidInput(f"There are {TOKENS_LIMIT} tokens; revoke one first.")
         now = self._clock()
@@ -229,6 +230,14 @@ class TokenKeeper:
         await self._store.add(stored, _record("token.create", stored.id, actor))
         self._tokens[stored.id] = stored
         return text
+
+    async def _forget_expired(self, actor: Principal) -> None:
+        # A browser's login ends by itself and is never asked for again: without this,
+        # some hundred of them would fill the list.
+        for token in [each for each in self.list_tokens() if self._is_expired(each)]:
+            record = _record("token.expire", token.id, actor)
+            await self._store.remove(token.id, record)
+            self._revoked(token.id)
 
     async def revoke(self, token_id: str, *, actor: Principal) -> bool:
         """Revoke a token and have its connections closed; False if there is none.

@@ -3,12 +3,14 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from api.app import Api, create_app
 from api.limits import Limits
+from api.web_client import WebClient
 from resolvers.parts import Health, Parts, ServerInfo, healthy
 from sidestage.projects.model import Project
 from sidestage.sessions.model import Session, SessionState
@@ -139,5 +141,7 @@ def make_world(
         ),
         **{name: options.pop(name) for name in ("clock",) if name in options},
     )
+    # As if nothing was built: what a checkout holds is no matter of these tests.
+    options.setdefault("web_client", WebClient(Path(__file__) / "nothing"))
     app = create_app(parts, limits=limits or Limits(), allows_get=allows_get, **options)
     return World(fakes, transcripts, registry, desk, audit, tokens, devices, parts, app)

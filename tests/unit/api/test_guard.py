@@ -11,7 +11,7 @@ from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
 from tests.fakes.parts import BASE, PORT, World, make_world
 from tests.fakes.socket_client import open_socket
 
-ROUTES = ["/graphql", "/healthz", "/readyz", "/nowhere"]
+ROUTES = ["/", "/graphql", "/healthz", "/readyz", "/session", "/nowhere"]
 FOREIGN = "https://dashboard.example"
 
 
@@ -83,7 +83,7 @@ async def test_a_browser_at_the_root_is_told_what_this_is() -> None:
     ours = ("host", f"127.0.0.1:{PORT}")
     answer = await request(a_world(), "GET", "/", ours)
     assert answer.status_code == 200
-    assert "GraphQL" in answer.text
+    assert "scripts/build-client" in answer.text
 
 
 async def test_two_hosts_are_refused() -> None:

@@ -237,14 +237,6 @@ async def test_only_post_is_served(method: str) -> None:
     assert answer.headers["allow"] == "POST"
 
 
-async def test_a_browser_gets_a_page() -> None:
-    async with make_world().client(None) as client:
-        accept = {"accept": "text/html,application/xhtml+xml"}
-        answer = await client.http.get("/graphql", headers=accept)
-    assert answer.status_code == 200
-    assert "<h1>Sidestage</h1>" in answer.text
-
-
 async def test_queries_by_get_are_served_where_they_are_allowed() -> None:
     async with make_world(allows_get=True).client() as client:
         answer = await client.http.get(
