@@ -20,6 +20,7 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.PERMISSION_DENIED: 403,
     ErrorCode.RATE_LIMITED: 429,
     ErrorCode.INTERNAL: 500,
+    ErrorCode.STORAGE_UNAVAILABLE: 503,
 }
 """Every other code is 400: the request itself has to change."""
 

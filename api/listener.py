@@ -1,7 +1,10 @@
 """The listening socket of `serve`, with what keeps a stopped reader from staying."""
 
+import errno
 import socket
 from typing import Final
+
+from sidestage.errors import SettingsInvalid
 
 BACKLOG: Final = 2048
 """Connections that wait to be accepted: a thousand clients come back at once."""
@@ -16,9 +19,34 @@ closing transport waits for a reader that never comes back."""
 def open_listener(host: str, port: int) -> socket.socket:
     """Return a listening TCP socket on *host* and *port* (0: any).
 
-    The caller closes it. Accepted connections inherit its options. Raises `OSError`
-    when the address is taken or is none of this machine's.
+    The caller closes it. Accepted connections inherit its options. Raises
+    `SettingsInvalid` when the address cannot be had, with what to do.
     """
+    try:
+        return _listen(host, port)
+    except OSError as error:
+        raise SettingsInvalid(_why(host, port, error)) from error
+
+
+def _why(host: str, port: int, error: OSError) -> str:
+    """Say what keeps us from listening, and what to change."""
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} on {host} is taken. Name another with --port."
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return (
+            f"This user may not listen on port {port}. Name one above 1023 with --port."
+        )
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return (
+            f"{host} is no address of this machine. Name one with --host, such as "
+            "127.0.0.1."
+        )
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return "Too many files are open: raise the limit of the user (ulimit -n)."
+    return f"Cannot listen on port {port} of {host}: {error.strerror}."
+
+
+def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -89,7 +89,9 @@ async def serve(
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
-    Raises `SettingsInvalid`, `StateFolderUnsafe`; `OSError` if the address is taken.
+    Raises `SettingsInvalid` (also for an address that cannot be had),
+    `StateFolderUnsafe`, `StorageUnavailable`, and `OSError` for a file of the state
+    folder.
     """
     check_bind(settings)
     prepare_state_folder(settings.state_dir)

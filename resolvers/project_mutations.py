@@ -92,7 +92,8 @@ RegisterProjectResult: TypeAlias = Annotated[
     | errors.ProjectTooWide
     | errors.ProjectExists
     | errors.ProjectLimitReached
-    | errors.TemplateNotFound,
+    | errors.TemplateNotFound
+    | errors.StorageUnavailable,
     strawberry.union(
         name="RegisterProjectResult",
         description="The payload, or why the folder was not registered.",
@@ -102,14 +103,18 @@ UpdateProjectResult: TypeAlias = Annotated[
     UpdateProjectPayload
     | errors.InvalidInput
     | errors.ProjectNotFound
-    | errors.TemplateNotFound,
+    | errors.TemplateNotFound
+    | errors.StorageUnavailable,
     strawberry.union(
         name="UpdateProjectResult",
         description="The payload, or why the project was not changed.",
     ),
 ]
 RemoveProjectResult: TypeAlias = Annotated[
-    RemoveProjectPayload | errors.InvalidInput | errors.ProjectNotFound,
+    RemoveProjectPayload
+    | errors.InvalidInput
+    | errors.ProjectNotFound
+    | errors.StorageUnavailable,
     strawberry.union(
         name="RemoveProjectResult",
         description="The payload, or why the project was not forgotten.",

@@ -113,6 +113,7 @@ TerminalNotFound: code message
 TerminalNotRunning: code message
 HostUnavailable: code message
 StartFailed: code message
+StorageUnavailable: code message
 ProjectNotFound: code message
 ProjectExists: code message
 ProjectTooWide: code message

@@ -169,7 +169,8 @@ ResumeOutsideSessionResult: TypeAlias = Annotated[
     | errors.AgentNotFound
     | errors.TerminalLimitReached
     | errors.StartFailed
-    | errors.HostUnavailable,
+    | errors.HostUnavailable
+    | errors.StorageUnavailable,
     strawberry.union(
         name="ResumeOutsideSessionResult",
         description="The payload, or why nothing was started.",
@@ -188,14 +189,18 @@ StartTerminalResult: TypeAlias = Annotated[
     | errors.AgentNotFound
     | errors.TerminalLimitReached
     | errors.StartFailed
-    | errors.HostUnavailable,
+    | errors.HostUnavailable
+    | errors.StorageUnavailable,
     strawberry.union(
         name="StartTerminalResult",
         description="The payload, or why nothing was started.",
     ),
 ]
 RenameTerminalResult: TypeAlias = Annotated[
-    RenameTerminalPayload | errors.InvalidInput | errors.TerminalNotFound,
+    RenameTerminalPayload
+    | errors.InvalidInput
+    | errors.TerminalNotFound
+    | errors.StorageUnavailable,
     strawberry.union(
         name="RenameTerminalResult",
         description="The payload, or why it kept its name.",
@@ -216,7 +221,8 @@ CloseTerminalResult: TypeAlias = Annotated[
     CloseTerminalPayload
     | errors.InvalidInput
     | errors.TerminalNotFound
-    | errors.HostUnavailable,
+    | errors.HostUnavailable
+    | errors.StorageUnavailable,
     strawberry.union(
         name="CloseTerminalResult",
         description="The payload, or why it was not closed.",

@@ -136,6 +136,11 @@ class StartFailed(UserError):
     """The program could not be started."""
 
 
+@_error("The database cannot be read or written now; nothing was changed.")
+class StorageUnavailable(UserError):
+    """The database cannot be read or written now."""
+
+
 @_error("No project has that id.")
 class ProjectNotFound(UserError):
     """No project has that id."""
@@ -219,6 +224,7 @@ TABLE: Final[dict[type[SidestageError], type]] = {
     errors.TerminalNotRunning: TerminalNotRunning,
     errors.HostUnavailable: HostUnavailable,
     errors.StartFailed: StartFailed,
+    errors.StorageUnavailable: StorageUnavailable,
     errors.ProjectNotFound: ProjectNotFound,
     errors.ProjectExists: ProjectExists,
     errors.ProjectTooWide: ProjectTooWide,

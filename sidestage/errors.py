@@ -62,6 +62,7 @@ class ErrorCode(StrEnum):
     OPERATION_TOO_LARGE = "OPERATION_TOO_LARGE"
     SUBSCRIPTION_LIMIT_REACHED = "SUBSCRIPTION_LIMIT_REACHED"
     USE_STREAMING_TRANSPORT = "USE_STREAMING_TRANSPORT"
+    STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE"
     SETTINGS_INVALID = "SETTINGS_INVALID"
     STATE_FOLDER_UNSAFE = "STATE_FOLDER_UNSAFE"
     INTERNAL = "INTERNAL"
@@ -129,6 +130,15 @@ class RateLimited(SidestageError):
     def __init__(self, message: str, *, retry_after_ms: int) -> None:
         super().__init__(message)
         self.retry_after_ms = retry_after_ms
+
+
+class StorageUnavailable(SidestageError):
+    """The database cannot be read or written now; the sentence says why.
+
+    What was to be written is not; nothing that was written is lost.
+    """
+
+    code = ErrorCode.STORAGE_UNAVAILABLE
 
 
 class SettingsInvalid(SidestageError):

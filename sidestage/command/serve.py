@@ -84,10 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings, on_ready=announce))
     except OSError as error:
-        raise CommandFailed(
-            f"Port {settings.port} on {settings.host} cannot be had "
-            f"({error.strerror}). Name another with --port."
-        ) from error
+        # Which file or socket it was is told by the error alone; it is not our bug.
+        raise CommandFailed(f"The server cannot start: {error}.") from error
     return 0
 
 

@@ -21,6 +21,7 @@ from sidestage.devices.secret_file import read_secret, write_secret
 from sidestage.devices.tokens import StoredToken, mint_token, parse_token
 from sidestage.errors import (
     InvalidInput,
+    StorageUnavailable,
     Unauthenticated,
 )
 from sidestage.ids import DeviceId
@@ -340,7 +341,12 @@ class TokenKeeper:
 
     def _noted(self, task: "asyncio.Task[None]") -> None:
         self._notes.discard(task)
-        if not task.cancelled() and (error := task.exception()):
+        if task.cancelled():
+            return
+        error = task.exception()
+        if isinstance(error, StorageUnavailable):
+            _log.warning("A note about tokens could not be written. %s", error)
+        elif error is not None:
             _log.error("A note about tokens could not be written.", exc_info=error)
 
 

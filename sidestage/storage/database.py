@@ -8,9 +8,12 @@ from typing import Any, Final
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
+
+from sidestage.errors import StorageUnavailable
+from sidestage.storage.faults import telling_faults
 
 BUSY_TIMEOUT_MS: Final = 5_000
 """How long a statement waits for another process (a backup, a shell) to let go."""
@@ -38,7 +41,10 @@ class Database:
 
     @classmethod
     async def open(cls, path: Path) -> "Database":
-        """Open or make the file at *path* (mode 0600) and bring it up to date."""
+        """Open or make the file at *path* (mode 0600) and bring it up to date.
+
+        Raises `StorageUnavailable`, with a sentence that names the file.
+        """
         await asyncio.to_thread(_prepare, path)
         engine = create_async_engine(
             f"sqlite+aiosqlite:///{path}", pool_size=READERS, max_overflow=1
@@ -52,15 +58,20 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[AsyncConnection]:
-        """Give a connection for reading."""
-        async with self._engine.connect() as connection:
-            yield connection
+        """Give a connection for reading; raises `StorageUnavailable`."""
+        with telling_faults():
+            async with self._engine.connect() as connection:
+                yield connection
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[AsyncConnection]:
-        """Give the one writing transaction: committed at the end, or rolled back."""
-        async with self._writing, self._engine.begin() as connection:
-            yield connection
+        """Give the one writing transaction: committed at the end, or rolled back.
+
+        Raises `StorageUnavailable`, and then nothing was written.
+        """
+        with telling_faults():
+            async with self._writing, self._engine.begin() as connection:
+                yield connection
 
 
 def migrate(connection: Connection) -> None:
@@ -73,12 +84,24 @@ def migrate(connection: Connection) -> None:
 
 
 def _prepare(path: Path) -> None:
-    path.touch(mode=0o600, exist_ok=True)
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
     event.listen(engine, "connect", _set_pragmas)
-    with engine.begin() as connection:
-        migrate(connection)
-    engine.dispose()
+    try:
+        path.touch(mode=0o600, exist_ok=True)
+        with telling_faults(), engine.begin() as connection:
+            migrate(connection)
+            _check(connection)
+    except OSError as error:
+        raise StorageUnavailable(f"{path} cannot be made: {error.strerror}.") from error
+    except StorageUnavailable as error:
+        raise StorageUnavailable(f"{path}: {error}") from error
+    finally:
+        engine.dispose()
+
+
+def _check(connection: Connection) -> None:
+    """Raise what a first write would: a file may open for reading alone."""
+    connection.execute(text("PRAGMA user_version = 0"))
 
 
 def _set_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 the DBAPI's

@@ -10,6 +10,7 @@ from sidestage.ids import TerminalId
 from sidestage.terminals import reconcile
 from sidestage.terminals.model import Terminal, TerminalState
 from sidestage.terminals.parts import DeskParts
+from sidestage.terminals.row_writer import RowWriter
 
 _log = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ class TerminalRows:
     def __init__(self, parts: DeskParts) -> None:
         self.feed: Feed[Terminal] = Feed(lambda terminal: terminal.id)
         self._parts = parts
+        self.writer = RowWriter(parts.store)
         self._chores: set[asyncio.Task[None]] = set()
 
     def restore(self, terminal: Terminal) -> None:
@@ -35,7 +37,7 @@ class TerminalRows:
         before = self.feed.get(terminal.id)
         self.feed.upsert(terminal)
         if reconcile.needs_writing(before, terminal):
-            await self._parts.store.save(terminal, record)
+            await self.writer.write(terminal, record)
         was_running = before is None or before.state is TerminalState.RUNNING
         if was_running and terminal.state is not TerminalState.RUNNING:
             self.do_beside(self._tidy(terminal.id))

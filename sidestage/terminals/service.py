@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from sidestage.devices.model import Principal, Scope
 from sidestage.errors import (
     PermissionDenied,
+    StorageUnavailable,
     TerminalNotFound,
     TerminalNotRunning,
 )
@@ -62,7 +63,7 @@ class TerminalDesk:
         self.feed: Feed[Terminal] = self._rows.feed
         self._tickets = TicketBox(clock=parts.clock)
         self._keys = StartKeys(clock=parts.clock)
-        self._starts = Starts(parts, self.feed, self._keys, self._rows.change)
+        self._starts = Starts(parts, self._rows, self._keys)
         self._host_news = HostNews(parts, self._rows, self._starts)
         self._session_news = SessionNews(parts, self._rows, self._starts)
 
@@ -83,6 +84,7 @@ class TerminalDesk:
             tasks.create_task(self._host_news.follow())
             tasks.create_task(self._host_news.ask_about_starts())
             tasks.create_task(self._session_news.follow())
+            tasks.create_task(self._rows.writer.run())
             tasks.create_task(self._forget_keys())
 
     def list_templates(self) -> tuple[Template, ...]:
@@ -174,6 +176,7 @@ class TerminalDesk:
         await self._parts.launcher.finish(terminal_id)
         record = plans.change_record("close", terminal, actor)
         await self._parts.store.drop(terminal_id, keys=False, record=record)
+        self._rows.writer.forget(terminal_id)
         self._parts.links.remove_terminal(terminal_id)
         self.feed.remove(terminal_id)
         return terminal
@@ -236,4 +239,6 @@ class TerminalDesk:
     async def _forget_keys(self) -> None:
         while True:
             await asyncio.sleep(KEYS_FORGOTTEN_EVERY.total_seconds())
-            await self._parts.store.forget_keys_before(self._keys.forget_old())
+            # What stays in a failing database is forgotten an hour later.
+            with suppress(StorageUnavailable):
+                await self._parts.store.forget_keys_before(self._keys.forget_old())

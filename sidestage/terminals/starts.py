@@ -6,7 +6,7 @@ crash at any step the host's list and the row find each other again.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Protocol
 
@@ -22,14 +22,15 @@ from sidestage.errors import (
     OutsideSessionResumed,
     SidestageError,
     StartFailed,
+    StorageUnavailable,
     TerminalLimitReached,
 )
-from sidestage.feeds import Feed
 from sidestage.ids import ProjectId, SessionId, TemplateId, TerminalId, new_id
 from sidestage.terminals import plans, reconcile, resume_rules, start_keys
 from sidestage.terminals.model import HostTerminal, Terminal, TerminalState
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.plans import Plan, Request, Size
+from sidestage.terminals.rows import TerminalRows
 from sidestage.terminals.store import StartKey
 
 _log = logging.getLogger(__name__)
@@ -41,15 +42,13 @@ class Starts:
     def __init__(
         self,
         parts: DeskParts,
-        feed: Feed[Terminal],
+        rows: TerminalRows,
         keys: start_keys.StartKeys,
-        changed: Callable[[Terminal], Awaitable[None]],
     ) -> None:
-        """Start into *feed*; *changed* takes what the host told during a start."""
         self._parts = parts
-        self._feed = feed
+        self._rows = rows
+        self._feed = rows.feed
         self._keys = keys
-        self._changed = changed
         self._early: dict[TerminalId, HostTerminal] = {}
         self._resuming: set[str] = set()
         self._in_flight: dict[TerminalId, Terminal] = {}
@@ -148,7 +147,7 @@ class Starts:
 
     async def came_to_nothing(self, terminal_id: TerminalId) -> None:
         """Take back a start that the host does not know: a retry may start anew."""
-        await self._parts.store.drop(terminal_id, keys=True)
+        await self._drop(terminal_id)
         self._keys.release(terminal_id)
         self._parts.links.remove_terminal(terminal_id)
         await self._parts.launcher.finish(terminal_id)
@@ -169,7 +168,7 @@ class Starts:
             ended = replace(current, end_reason=reason.value)
             # Into the list at once: news of its end meanwhile goes on from it.
             self._feed.upsert(ended)
-            await self._parts.store.save(ended, _yield_record(ended, reason))
+            await self._rows.writer.write(ended, _yield_record(ended, reason))
         # Also if it is being ended already: true is told only once it is gone.
         await self._parts.host.end(terminal.id, reason=reason.value)
         return True
@@ -275,13 +274,13 @@ class Starts:
             await self._failed(plan, error)
             raise
         terminal = reconcile.merged(terminal, told)
-        await self._parts.store.save(terminal, plans.done_record(plan, terminal))
+        await self._rows.writer.write(terminal, plans.done_record(plan, terminal))
         self._feed.upsert(terminal)
         del self._in_flight[terminal.id]
         # A program that ended at once has told so while its start was written down.
         early = self._early.pop(terminal.id, None)
         if early is not None:
-            await self._changed(reconcile.merged(terminal, early))
+            await self._rows.change(reconcile.merged(terminal, early))
         await self._check_alone(terminal)
         return self._feed.get(terminal.id) or terminal
 
@@ -296,10 +295,19 @@ class Starts:
 
     async def _failed(self, plan: Plan, error: SidestageError) -> None:
         terminal_id = plan.start.terminal_id
-        record = plans.failed_record(plan, error)
-        await self._parts.store.drop(terminal_id, keys=True, record=record)
+        await self._drop(terminal_id, plans.failed_record(plan, error))
         self._parts.links.remove_terminal(terminal_id)
         await self._parts.launcher.finish(terminal_id)
+
+    async def _drop(
+        self, terminal_id: TerminalId, record: AuditRecord | None = None
+    ) -> None:
+        """Delete the row of a start that came to nothing."""
+        try:
+            await self._parts.store.drop(terminal_id, keys=True, record=record)
+        except StorageUnavailable as error:
+            # It stays a row of a start: the next server asks the host, and drops it.
+            _log.warning("A start that came to nothing is still stored. %s", error)
 
     def _check_room(self) -> None:
         running = sum(

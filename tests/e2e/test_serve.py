@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -87,8 +88,40 @@ def test_a_port_that_is_taken_is_told(home: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert f"Port {port} on 127.0.0.1 cannot be had" in done.stderr
+    assert f"Port {port} on 127.0.0.1 is taken" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("fault", ["damaged", "held", "read-only"])
+def test_a_database_that_cannot_be_used_is_told_in_a_sentence(
+    home: Path, fault: str
+) -> None:
+    """The start ended in a traceback that named no file and nothing to do."""
+    state = home / "state"
+    state.mkdir(mode=0o700)
+    environment = make_environment(home) | {"SIDESTAGE_STATE_DIR": str(state)}
+    path = state / "sidestage.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    if fault == "damaged":
+        path.write_bytes(b"no database" * 1000)
+    elif fault == "held":
+        other.execute("BEGIN EXCLUSIVE")
+    else:
+        path.chmod(0o400)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "sidestage", "serve", "--port", "0"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    other.close()
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert str(path) in done.stderr
+    words = {"damaged": "move it away", "held": "Close that", "read-only": "belong to"}
+    assert words[fault] in done.stderr
 
 
 def test_an_address_beyond_loopback_needs_a_word(home: Path) -> None:

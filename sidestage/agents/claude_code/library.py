@@ -1,6 +1,7 @@
 """Every transcript's index row, kept up to date in the background."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from sidestage.agents.claude_code.scanning import (
     list_transcripts,
     stamp_file,
 )
+from sidestage.errors import StorageUnavailable
 from sidestage.ids import ConversationId
 from sidestage.sessions.index import StoredTranscript, TranscriptStore
 
@@ -25,6 +27,8 @@ AT_ONCE_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """A change whose reading would cost more waits for the background: 10 ms at most."""
 SAVE_LIMIT_ROWS: Final = 50
 """Rows written in one transaction."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class TranscriptLibrary:
     transcripts: dict[str, Transcript] = field(default_factory=dict)
     left_out: int = 0
     """Transcripts over the limit."""
+    storage_failed: bool = False
+    """Whether the rows could not be written the last time."""
     _by_conversation: dict[ConversationId, set[str]] = field(default_factory=dict)
     _waiting: dict[str, None] = field(default_factory=dict)
     """Paths the background has to read, in the order in which they came."""
@@ -139,19 +145,44 @@ class TranscriptLibrary:
             await event.wait()
 
     async def save(self) -> None:
-        """Write the rows that changed since the last time."""
+        """Write the rows that changed since the last time.
+
+        What the database cannot take is kept for the next time, and said once: without
+        the rows the next start reads the files anew, and nothing else is lost.
+        """
+        try:
+            await self._forget_gone()
+            unsaved = sorted(self._unsaved)
+            for start in range(0, len(unsaved), SAVE_LIMIT_ROWS):
+                await self._save_some(unsaved[start : start + SAVE_LIMIT_ROWS])
+        except StorageUnavailable as error:
+            if not self.storage_failed:
+                _log.warning("The index of transcripts is stored later. %s", error)
+            self.storage_failed = True
+        else:
+            self.storage_failed = False
+
+    async def _forget_gone(self) -> None:
         gone, self._gone = self._gone, set()
-        if gone:
-            await self.store.forget(gone)
-        unsaved = sorted(self._unsaved)
-        self._unsaved.clear()
-        for start in range(0, len(unsaved), SAVE_LIMIT_ROWS):
-            batch = unsaved[start : start + SAVE_LIMIT_ROWS]
+        try:
+            if gone:
+                await self.store.forget(gone)
+        except StorageUnavailable:
+            self._gone |= gone - self.transcripts.keys()
+            raise
+
+    async def _save_some(self, batch: list[str]) -> None:
+        # Taken out first: what changes while they are written is written again.
+        self._unsaved.difference_update(batch)
+        try:
             await self.store.save(
                 _stored(self.transcripts[path])
                 for path in batch
                 if path in self.transcripts
             )
+        except StorageUnavailable:
+            self._unsaved.update(path for path in batch if path in self.transcripts)
+            raise
 
     @property
     def waiting_count(self) -> int:
@@ -167,10 +198,12 @@ class TranscriptLibrary:
             self._waiting.pop(path, None)
             if transcript is not None:
                 self._take(transcript)
-            if len(self._unsaved) >= SAVE_LIMIT_ROWS:
+            # A database that fails is tried again at regular times only.
+            if len(self._unsaved) >= SAVE_LIMIT_ROWS and not self.storage_failed:
                 await self.save()
         self._work.clear()
-        await self.save()
+        if not self.storage_failed:
+            await self.save()
 
     def _fold_anew(self, path: str) -> Transcript | None:
         """Read one transcript as far as it is unread. Blocks."""

@@ -121,6 +121,7 @@ async def test_a_resume_of_another_form_is_bad_input(changes: dict[str, Any]) ->
         errors.TerminalLimitReached("Full."),
         errors.StartFailed("Failed."),
         errors.HostUnavailable("Gone."),
+        errors.StorageUnavailable("The disk is full."),
         errors.ProjectChanged("Changed."),
     ],
 )

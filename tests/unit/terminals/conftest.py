@@ -155,7 +155,11 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def make_bench(
-    database: Database, tmp_path: Path, *, host: FakeHost | None = None
+    database: Database,
+    tmp_path: Path,
+    *,
+    host: FakeHost | None = None,
+    store: SqlTerminalStore | None = None,
 ) -> Bench:
     """Make a desk over *database*; the caller runs it."""
     folder = tmp_path / "project"
@@ -175,7 +179,7 @@ async def make_bench(
     parts = DeskParts(
         host_id=HERE,
         host=host or FakeHost(),
-        store=SqlTerminalStore(database),
+        store=store or SqlTerminalStore(database),
         projects=projects,
         sessions=(sessions := FakeSessions(Feed(lambda s: s.id), {})),
         links=(links := FakeLinks()),

@@ -1,4 +1,6 @@
+import asyncio
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ from sidestage.agents.claude_code.folding import Fold
 from sidestage.agents.claude_code.library import Transcript, TranscriptLibrary
 from sidestage.agents.claude_code.scanning import END_BYTES, FileStamp, fold_whole
 from sidestage.agents.claude_code.scanning import stamp_file as stamp
+from sidestage.errors import StorageUnavailable
 from sidestage.ids import ConversationId
-from sidestage.sessions.index import NoTranscriptStore
+from sidestage.sessions.index import NoTranscriptStore, StoredTranscript
 from tests.fakes.agent_records import (
     CONVERSATION,
     answer,
@@ -22,6 +25,29 @@ from tests.fakes.agent_records import (
 )
 from tests.fakes.waiting import wait_for_row
 from tests.unit.agents.claude_code.conftest import Opener, row_id, silent
+
+
+class FailingStore(NoTranscriptStore):
+    """A store that takes nothing while it is *full*, and counts who tries."""
+
+    def __init__(self) -> None:
+        self.full = True
+        self.tries = 0
+        self.saved: dict[str, StoredTranscript] = {}
+
+    async def save(self, rows: Iterable[StoredTranscript]) -> None:
+        self.tries += 1
+        if self.full:
+            raise StorageUnavailable("The disk is full.")
+        self.saved |= {row.path: row for row in rows}
+
+    async def forget(self, paths: Iterable[str]) -> None:
+        self.tries += 1
+        if self.full:
+            raise StorageUnavailable("The disk is full.")
+        for path in paths:
+            self.saved.pop(path, None)
+
 
 FILLER = line({"type": "api-request", "params": "x" * 1000}) * (END_BYTES // 400)
 
@@ -41,6 +67,37 @@ def found(made: TranscriptLibrary) -> Transcript:
     transcript = made.find(ConversationId(CONVERSATION))
     assert transcript is not None
     return transcript
+
+
+async def test_a_full_disk_stops_no_discovery_and_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index stopped at the first row, and each try was a traceback in the log."""
+    monkeypatch.setattr(library_module, "SAVE_LIMIT_ROWS", 2)
+    for number in range(10):
+        write_transcript(tmp_path, lines(prompt(1, None, "hi")) + FILLER, f"c{number}")
+    store = FailingStore()
+    changed = asyncio.Event()
+    made = TranscriptLibrary(store, lambda _: changed.set())
+    await made.open([tmp_path])
+    indexing = asyncio.create_task(made.index())
+    async with asyncio.timeout(5):
+        while made.waiting_count:
+            changed.clear()
+            await changed.wait()
+    await made.save()
+    assert caplog.text.count("is stored later") == 1
+    assert store.tries < 5
+    gone = next(iter(made.transcripts))
+    Path(gone).unlink()
+    await made.rescan([tmp_path])
+    await made.save()
+    store.full = False
+    await made.save()
+    assert set(store.saved) == set(made.transcripts)
+    assert len(store.saved) == 9
+    indexing.cancel()
+    await asyncio.wait({indexing})
 
 
 async def test_a_large_addition_is_read_at_its_end_first(
