@@ -56,7 +56,7 @@ STOP_LIMIT_SECONDS: Final = 6.0
 STARTED_LOOK_SECONDS: Final = 0.02
 """uvicorn tells by a flag that it listens."""
 BEST_ENGINE: Final = "ghostty"
-CAPABILITIES: Final = ("feeds", "resume", "terminals", "transcripts")
+CAPABILITIES: Final = ("feeds", "handover", "resume", "terminals", "transcripts")
 """What this server can do; a client hides what is not among it."""
 
 _log = logging.getLogger(__name__)
@@ -158,6 +158,7 @@ def _application(
         terminals=wired.terminals.desk,
         devices=wired.devices.desk,
         pairings=wired.devices.pairings,
+        handovers=wired.handover,
         audit=wired.ground.audit,
         authenticator=wired.keeper,
         server=ServerInfo(

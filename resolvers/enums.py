@@ -13,6 +13,7 @@ from sidestage.devices.model import ContentMode, DeviceState, PrincipalKind, Sco
 from sidestage.devices.pairings import PairingEnd, PairingState
 from sidestage.errors import ErrorCode, SidestageError
 from sidestage.feeds import FeedKind
+from sidestage.handover.model import OfferBlock, OfferDelivery, OfferState
 from sidestage.sessions.board import UsageBucket
 from sidestage.sessions.model import (
     AgentKind,
@@ -255,6 +256,42 @@ describe(
         PairingEnd.TWO_DEVICES: "Two devices read the link; one may be a stranger's.",
         PairingEnd.WRONG_PROOFS: "Someone guessed at the link's secret.",
         PairingEnd.WRONG_CODES: "The code was typed wrong three times.",
+    },
+)
+describe(
+    OfferState,
+    "Where a handover offer stands.",
+    {
+        OfferState.PENDING: "It can be answered.",
+        OfferState.ANSWERING: "An answer was accepted and is on its way to the agent.",
+        OfferState.CONTINUED: "The answer reached the agent; see `continuation`.",
+        OfferState.SUPERSEDED: "The session went on at its keyboard.",
+        OfferState.DISMISSED: "It was put away, by a person or by the policy.",
+        OfferState.EXPIRED: "Its time is over.",
+        OfferState.CLOSED: "The session ended first; it can be resumed.",
+    },
+)
+describe(
+    OfferDelivery,
+    "How an answer reaches the agent.",
+    {
+        OfferDelivery.FORK: (
+            "In a new conversation that knows the earlier turns, in a sandboxed "
+            "terminal. The session at the keyboard stays as it is."
+        ),
+        OfferDelivery.TYPE: "Typed into the terminal of Sidestage's it runs in.",
+    },
+)
+describe(
+    OfferBlock,
+    "What keeps an accepted answer from being typed.",
+    {
+        OfferBlock.DIALOG: "The agent shows a dialog: trust, login, a permission.",
+        OfferBlock.NOT_READY: "The agent has not got to its prompt yet.",
+        OfferBlock.BUSY: "The agent works on something else.",
+        OfferBlock.PROMPT_BOX_IN_USE: "Somebody's unsent text stands in its box.",
+        OfferBlock.NOT_CONFIRMED: "It was sent, but no transcript shows it yet.",
+        OfferBlock.TERMINAL_ENDED: "Its terminal ended first; nothing more is tried.",
     },
 )
 describe(

@@ -223,11 +223,17 @@ def _follows_of_sessions(context: Context, wish: SessionFilter) -> tuple[Follows
     def in_terminal(id_: str) -> list[str]:
         return [row.id for row in feed.values() if row.terminal_id == id_]
 
+    def with_offer(id_: str) -> list[str]:
+        offer = context.parts.handovers.feed.get(id_)
+        return [] if offer is None else [offer.session_id]
+
     reached = context.reached
     follows: list[Follows] = []
     shows_project = {"OutsideSession.project", "OutsideSession.resume"} & reached
     if shows_project or wish.resumable is not None:
         follows.append(Follows(context.parts.projects.feed, in_project))
+    if "OutsideSession.handoverOffer" in reached:
+        follows.append(Follows(context.parts.handovers.feed, with_offer))
     if "OutsideSession.terminal" in reached:
         follows.append(Follows(context.parts.terminals.feed, in_terminal))
     return tuple(follows)

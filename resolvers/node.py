@@ -11,6 +11,7 @@ from resolvers.context import Context
 from sidestage.audit import AuditEntry
 from sidestage.devices.model import Device, Scope
 from sidestage.errors import BadUserInput, PermissionDenied
+from sidestage.handover.model import Offer
 from sidestage.ids import (
     ID_LIMIT_CHARACTERS,
     DeviceId,
@@ -45,6 +46,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
     Host: "Host",
     Device: "Device",
     AuditEntry: "AuditEntry",
+    Offer: "HandoverOffer",
 }
 
 
@@ -95,6 +97,10 @@ def _template(context: Context, id_: str) -> object | None:
     return find_template(context, TemplateId(id_))
 
 
+def _offer(context: Context, id_: str) -> object | None:
+    return context.parts.handovers.feed.get(id_)
+
+
 def _host(context: Context, id_: str) -> object | None:
     host = host_of(context)
     return host if host.id == id_ else None
@@ -110,6 +116,7 @@ FINDERS: Final[dict[str, Callable[[Context, str], object | None]]] = {
     "terminal": _terminal,
     "template": _template,
     "host": _host,
+    "offer": _offer,
     "device": _device,
 }
 

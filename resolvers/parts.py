@@ -8,6 +8,7 @@ from sidestage.audit import AuditLog
 from sidestage.devices.desk import DeviceDesk
 from sidestage.devices.model import Authenticator
 from sidestage.devices.pairings import Pairings
+from sidestage.handover.desk import Handovers
 from sidestage.ids import HostId
 from sidestage.projects.model import Projects
 from sidestage.sessions.board import Sessions
@@ -60,6 +61,7 @@ class Parts:
     terminals: Terminals
     devices: DeviceDesk
     pairings: Pairings
+    handovers: Handovers
     audit: AuditLog
     authenticator: Authenticator
     server: ServerInfo

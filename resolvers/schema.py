@@ -11,6 +11,7 @@ from resolvers import (
     device_feeds,
     device_mutations,
     feeds,
+    handover_mutations,
     project_mutations,
     terminal_mutations,
     user_errors,
@@ -19,6 +20,7 @@ from resolvers.audit import AuditEntryConnection, list_audit_entries
 from resolvers.content import plain
 from resolvers.context import Info
 from resolvers.devices import DeviceConnection, Viewer, list_devices, this_viewer
+from resolvers.handover import HandoverOfferConnection, follow_offers, list_offers
 from resolvers.node import Node, find_node, find_nodes
 from resolvers.projects import ProjectConnection, list_projects
 from resolvers.scalars import SCALARS, Base64
@@ -98,6 +100,12 @@ class Query:
         resolver=list_devices,
         graphql_type=DeviceConnection,
     )
+    handover_offers = plain(
+        "The handover offers of a week, latest first. A list that stays right is "
+        "`handoverOfferFeed`.",
+        resolver=list_offers,
+        graphql_type=HandoverOfferConnection,
+    )
     audit_log = plain(
         "Who did what, newest first.",
         resolver=list_audit_entries,
@@ -154,6 +162,26 @@ class Mutation:
         resolver=terminal_mutations.close_terminal,
         graphql_type=terminal_mutations.CloseTerminalResult,
     )
+    answer_handover = plain(
+        "Answer a session's question with a paired device's key. Needs `ANSWER`.",
+        resolver=handover_mutations.answer_handover,
+        graphql_type=handover_mutations.AnswerHandoverResult,
+    )
+    dismiss_handover = plain(
+        "Put an offer away. What runs in a terminal already goes on.",
+        resolver=handover_mutations.dismiss_handover,
+        graphql_type=handover_mutations.DismissHandoverResult,
+    )
+    take_over_session = plain(
+        "Fork a live, idle session now, in a sandboxed terminal.",
+        resolver=handover_mutations.take_over_session,
+        graphql_type=handover_mutations.TakeOverSessionResult,
+    )
+    send_prompt = plain(
+        "Type a prompt into an idle agent in a terminal.",
+        resolver=handover_mutations.send_prompt,
+        graphql_type=handover_mutations.SendPromptResult,
+    )
     issue_terminal_ticket = plain(
         "Make a ticket with which one client attaches to a terminal once.",
         resolver=terminal_mutations.issue_terminal_ticket,
@@ -208,6 +236,10 @@ class Subscription:
 
     outside_session_feed = strawberry.subscription(
         resolver=feeds.follow_sessions, description="The sessions that match, live."
+    )
+    handover_offer_feed = strawberry.subscription(
+        resolver=follow_offers,
+        description="The handover offers, live, sealed for the device that follows.",
     )
     terminal_feed = strawberry.subscription(
         resolver=feeds.follow_terminals, description="The terminals, live."

@@ -24,7 +24,12 @@ PairingRefused: code message
 PairingClosed: code message
 """
 DEVICE_DEPENDENT_FIELDS: Final = frozenset(
-    {"Query.viewer", "Device.isCaller", "Device.hostKeyEnvelope"}
+    {
+        "Query.viewer",
+        "Device.isCaller",
+        "Device.hostKeyEnvelope",
+        "HandoverOffer.envelope",
+    }
 )
 """Fields whose value depends on the very device, such as what is sealed for it.
 
@@ -33,8 +38,8 @@ Subscriptions that reach one are never shared between two devices.
 
 VIEW: Final = """
 Query: node nodes server sessionCounts usage outsideSessions projects terminals
-  templates viewer devices
-Subscription: outsideSessionFeed terminalFeed deviceFeed
+  templates viewer devices handoverOffers
+Subscription: outsideSessionFeed terminalFeed deviceFeed handoverOfferFeed
 Node: id
 PageInfo: hasNextPage hasPreviousPage startCursor endCursor
 OutsideSessionConnection: edges nodes pageInfo
@@ -53,7 +58,7 @@ Sandbox: enabled kind signalsConfined projectWritable
 OutsideSession: id agent name directory currentDirectory gitBranch state stateSince
   stateEvidence waitingFor startedAt lastActivityAt endedAt model permissionMode
   agentVersion usage conflict handedOffAt host project terminal resume continuedFrom
-  continuations
+  continuations handoverOffer
 StateEvidence: source observedAt
 WaitingFor: kind label toolName since
 TokenUsage: inputTokens outputTokens cacheCreationTokens cacheReadTokens
@@ -71,8 +76,25 @@ DeviceConnection: edges nodes pageInfo
 DeviceEdge: cursor node
 Envelope: purpose hostId hostKeyId deviceId deviceKeyId subjectId sessionId messageId
   sealedAtMs expiresAtMs enc ciphertext
+HandoverOffer: id state stateSince delivery createdAt expiresAt session envelope
+  terminal continuation blockedBy lastFailure
+HandoverFailure: code message
+HandoverOfferConnection: edges nodes pageInfo
+HandoverOfferEdge: cursor node
+HandoverOfferFeedMessage: cursor kind removedIds more at upserts
+AnswerHandoverPayload: offer
+DismissHandoverPayload: offer
+TakeOverSessionPayload: terminal handedOff
+SendPromptPayload: terminal
+EnvelopeInvalid: code message
+EnvelopeReplayed: code message
+OfferNotFound: code message
+OfferNotOpen: code message offerState currentOffer
+AnswerStartsACommand: code message
+AgentNotIdle: code message
+PromptNotSent: code message
 DeviceFeedMessage: cursor kind removedIds more at upserts
-Mutation: refreshDeviceToken pairDevice
+Mutation: refreshDeviceToken pairDevice answerHandover
 RefreshDeviceTokenPayload: envelope
 PairDevicePayload: state envelope retryAfterMs
 Health: status ready notes counters
@@ -153,12 +175,19 @@ TranscriptFeedMessage: cursor kind removedIds more at upserts
 Mutation: issueTerminalTicket
 ResumeOutsideSessionPayload: ticket
 StartTerminalPayload: ticket
+TakeOverSessionPayload: ticket
 IssueTerminalTicketPayload: ticket
 TerminalTicket: secret mode expiresAt socketPath
 """
 
+# Answering looks at the caller's key before its scope, which it needs all the same.
+ANSWER: Final = """
+Mutation: dismissHandover
+"""
+
 TERMINAL: Final = """
 Mutation: resumeOutsideSession startTerminal renameTerminal resizeTerminal closeTerminal
+  takeOverSession sendPrompt
 """
 
 ADMIN: Final = """
@@ -192,6 +221,7 @@ def _read_tables() -> Mapping[str, Scope]:
     tables = (
         (VIEW, Scope.VIEW),
         (READ, Scope.READ),
+        (ANSWER, Scope.ANSWER),
         (TERMINAL, Scope.TERMINAL),
         (ADMIN, Scope.ADMIN),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import strawberry
 
@@ -28,6 +28,7 @@ from resolvers.terminals import Terminal
 from resolvers.transcripts import TranscriptConnection, read_transcript
 from sidestage.devices.model import Scope
 from sidestage.errors import ErrorCode, PermissionDenied
+from sidestage.handover.model import Offer
 from sidestage.ids import ProjectId
 from sidestage.projects import model as projects
 from sidestage.sessions import model
@@ -35,6 +36,9 @@ from sidestage.sessions.filter import LONG_AGO, SessionFilter, last_activity
 from sidestage.terminals import desk
 from sidestage.terminals.model import Terminal as TerminalValue
 from sidestage.text import clean_path
+
+if TYPE_CHECKING:
+    from resolvers.handover import HandoverOffer
 
 
 @strawberry.type(description="Why a session's state is what it says.")
@@ -165,6 +169,11 @@ def _current_directory(root: strawberry.Parent[model.Session]) -> str | None:
     return root.current_directory and clean_path(root.current_directory)
 
 
+def _handover_offer(info: Info, root: strawberry.Parent[model.Session]) -> Offer | None:
+    return info.context.parts.handovers.open_of(root.id)
+
+
+LazyOffer = Annotated["HandoverOffer", strawberry.lazy("resolvers.handover")]
 Lazy = Annotated["OutsideSession", strawberry.lazy("resolvers.sessions")]
 
 
@@ -236,6 +245,11 @@ class OutsideSession(Node):
         resolver=_continuations,
         graphql_type=Connection[Lazy],
         description="The sessions that continue this one, latest first.",
+    )
+    handover_offer = strawberry.field(
+        resolver=_handover_offer,
+        graphql_type=LazyOffer | None,
+        description="Its question that is PENDING or ANSWERING, if there is one.",
     )
     transcript = textual(
         "What was said and done in it, oldest first. Its own folder's file is read "

@@ -256,7 +256,8 @@ TicketInput = Annotated[
 ]
 
 
-def _check_size(cols: int, rows: int) -> None:
+def check_size(cols: int, rows: int) -> None:
+    """Raise `InvalidInput` for a size no terminal can have."""
     limit = model.SIDE_LIMIT_CELLS
     if not (1 <= cols <= limit and 1 <= rows <= limit):
         raise InvalidInput(f"cols and rows must be whole numbers from 1 to {limit}")
@@ -273,7 +274,7 @@ async def resume_outside_session(
     """Resume an ended session on the same conversation."""
     if not is_session_id(input.session_id):
         raise InvalidInput("That is not an outside session id.")
-    _check_size(input.cols, input.rows)
+    check_size(input.cols, input.rows)
     started = await info.context.parts.terminals.resume(
         session_id=input.session_id,
         cols=input.cols,
@@ -289,7 +290,7 @@ async def start_terminal(
     input: StartInput,  # noqa: A002 -- the schema's name
 ) -> StartTerminalPayload:
     """Start a program in a project's folder."""
-    _check_size(input.cols, input.rows)
+    check_size(input.cols, input.rows)
     started = await info.context.parts.terminals.start(
         project_id=ProjectId(checked_id("projectId", input.project_id)),
         template=TemplateId(checked_id("template", input.template)),
@@ -320,7 +321,7 @@ async def resize_terminal(
     input: ResizeInput,  # noqa: A002 -- the schema's name
 ) -> ResizeTerminalPayload:
     """Set a terminal's size."""
-    _check_size(input.cols, input.rows)
+    check_size(input.cols, input.rows)
     terminal = await info.context.parts.terminals.resize(
         _terminal_id(input.terminal_id),
         cols=input.cols,

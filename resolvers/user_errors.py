@@ -6,7 +6,7 @@ union does not name becomes a top-level error with the same code.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import strawberry
 from strawberry.types.field import StrawberryField
@@ -16,8 +16,14 @@ from resolvers.context import Info
 from resolvers.terminals import Terminal
 from sidestage import errors
 from sidestage.errors import ErrorCode, SidestageError
+from sidestage.handover import model as handover
 from sidestage.ids import TerminalId
 from sidestage.terminals import model
+
+if TYPE_CHECKING:
+    from resolvers.handover import HandoverOffer
+
+LazyOffer = Annotated["HandoverOffer", strawberry.lazy("resolvers.handover")]
 
 
 @strawberry.interface(
@@ -206,6 +212,56 @@ class PairingLimitReached(UserError):
     """As many pairings are open as are allowed."""
 
 
+@_error("The envelope is malformed, for something else, expired, or does not open.")
+class EnvelopeInvalid(UserError):
+    """The envelope is not good for this."""
+
+
+@_error("The envelope's message id came before, in another envelope.")
+class EnvelopeReplayed(UserError):
+    """The message id came before, in another envelope."""
+
+
+@_error("No offer has that id, or it was closed long ago.")
+class OfferNotFound(UserError):
+    """No offer has that id."""
+
+
+def _offer(
+    info: Info, root: strawberry.Parent["OfferNotOpen"]
+) -> handover.Offer | None:
+    return info.context.parts.handovers.feed.get(root.offer_id)
+
+
+@_error("Something else became of the offer; nothing was done.")
+class OfferNotOpen(UserError):
+    """Something else became of the offer."""
+
+    offer_id: strawberry.Private[str]
+    offer_state: handover.OfferState = plain("What became of it.")
+    # Not `offer`: beside the payload's, which is non-null, none could select it.
+    current_offer = strawberry.field(
+        resolver=_offer,
+        graphql_type=LazyOffer | None,
+        description="The offer as it is now.",
+    )
+
+
+@_error("The agent's program would take the answer as a command; nothing was sent.")
+class AnswerStartsACommand(UserError):
+    """The agent's program would take the answer as a command."""
+
+
+@_error("The agent works, asks or has ended, so nothing can be handed to it now.")
+class AgentNotIdle(UserError):
+    """The agent is not waiting for a prompt."""
+
+
+@_error("The text could not be typed into the agent's prompt box; nothing was sent.")
+class PromptNotSent(UserError):
+    """The text could not be typed."""
+
+
 TABLE: Final[dict[type[SidestageError], type]] = {
     errors.InvalidInput: InvalidInput,
     errors.OutsideSessionNotFound: OutsideSessionNotFound,
@@ -238,6 +294,13 @@ TABLE: Final[dict[type[SidestageError], type]] = {
     errors.PairingClosed: PairingClosed,
     errors.PairingCodeWrong: PairingCodeWrong,
     errors.PairingLimitReached: PairingLimitReached,
+    errors.EnvelopeInvalid: EnvelopeInvalid,
+    errors.EnvelopeReplayed: EnvelopeReplayed,
+    errors.OfferNotFound: OfferNotFound,
+    errors.OfferNotOpen: OfferNotOpen,
+    errors.AnswerStartsACommand: AnswerStartsACommand,
+    errors.AgentNotIdle: AgentNotIdle,
+    errors.PromptNotSent: PromptNotSent,
 }
 
 
@@ -253,9 +316,15 @@ class TypedError:
     ) -> object:
         """Return the GraphQL value of *exception*."""
         del field, info
-        values = {"code": exception.code, "message": str(exception)}
+        values: dict[str, object] = {
+            "code": exception.code,
+            "message": str(exception),
+        }
         if isinstance(exception, errors.OutsideSessionResumed):
             values["terminal_id"] = exception.terminal_id
+        if isinstance(exception, errors.OfferNotOpen):
+            values["offer_id"] = exception.offer_id
+            values["offer_state"] = handover.OfferState(exception.state)
         return self.error_type(**values)
 
 

@@ -52,6 +52,11 @@ class ErrorCode(StrEnum):
     REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
     REQUEST_CHANGED = "REQUEST_CHANGED"
     SUGGESTION_NOT_ALLOWED = "SUGGESTION_NOT_ALLOWED"
+    OFFER_NOT_FOUND = "OFFER_NOT_FOUND"
+    OFFER_NOT_OPEN = "OFFER_NOT_OPEN"
+    ANSWER_STARTS_A_COMMAND = "ANSWER_STARTS_A_COMMAND"
+    AGENT_NOT_IDLE = "AGENT_NOT_IDLE"
+    PROMPT_NOT_SENT = "PROMPT_NOT_SENT"
     UNAUTHENTICATED = "UNAUTHENTICATED"
     PERMISSION_DENIED = "PERMISSION_DENIED"
     RATE_LIMITED = "RATE_LIMITED"
@@ -397,3 +402,41 @@ class SuggestionNotAllowed(SidestageError):
     """The device may not choose that change of the agent's permissions."""
 
     code = ErrorCode.SUGGESTION_NOT_ALLOWED
+
+
+class OfferNotFound(SidestageError):
+    """No offer has that id, or it was closed long ago."""
+
+    code = ErrorCode.OFFER_NOT_FOUND
+
+
+class OfferNotOpen(SidestageError):
+    """Something else became of the offer; *state* and *offer_id* say what and which.
+
+    *state* is a value of `sidestage.handover.model.OfferState`.
+    """
+
+    code = ErrorCode.OFFER_NOT_OPEN
+
+    def __init__(self, message: str, *, state: str, offer_id: str) -> None:
+        super().__init__(message)
+        self.state = state
+        self.offer_id = offer_id
+
+
+class AnswerStartsACommand(SidestageError):
+    """The agent's program would take the answer as a command; nothing was sent."""
+
+    code = ErrorCode.ANSWER_STARTS_A_COMMAND
+
+
+class AgentNotIdle(SidestageError):
+    """The agent works, asks or has ended, so nothing can be handed to it now."""
+
+    code = ErrorCode.AGENT_NOT_IDLE
+
+
+class PromptNotSent(SidestageError):
+    """The text could not be typed into the agent's prompt box; nothing was sent."""
+
+    code = ErrorCode.PROMPT_NOT_SENT

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from api.wiring.devices import DeviceParts, open_devices
 from api.wiring.ground import Ground, open_ground
+from api.wiring.handover import open_handover
 from api.wiring.hooks import Hooks, answering, make_hooks
 from api.wiring.projects import load_projects
 from api.wiring.seams import Seams
@@ -20,6 +21,7 @@ from api.wiring.tokens import open_keeper
 from sidestage.agents.attribution import runs_inside_agent
 from sidestage.agents.claude_code.discovery import Discovery
 from sidestage.devices.keeper import TokenKeeper
+from sidestage.handover.service import Handover
 from sidestage.projects.registry import ProjectRegistry
 from sidestage.settings import Settings
 
@@ -35,6 +37,7 @@ class Wired:
     discovery: Discovery
     hooks: Hooks
     terminals: Terminals
+    handover: Handover
 
     def is_agent(self, pid: int) -> bool:
         """Tell whether a process runs inside an agent."""
@@ -69,6 +72,18 @@ async def open_parts(
         terminals = await enter(
             open_terminals(settings, seams, ground, keeper, projects, discovery, hooks)
         )
+        handover = await enter(
+            open_handover(settings, seams, ground, devices, discovery, terminals, hooks)
+        )
         # Last: whoever listens to hooks has said so by now.
         await enter(answering(hooks))
-        yield Wired(ground, keeper, devices, projects, discovery, hooks, terminals)
+        yield Wired(
+            ground,
+            keeper,
+            devices,
+            projects,
+            discovery,
+            hooks,
+            terminals,
+            handover,
+        )

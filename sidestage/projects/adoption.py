@@ -18,6 +18,24 @@ class AdoptionPolicy:
     excluded: tuple[str, ...] = ()
 
 
+class AdoptEverything:
+    """A policy that cannot be changed: on, and no folder left alone."""
+
+    policy = AdoptionPolicy()
+
+    def adopts(self, directory: str | None) -> bool:
+        """Adopt every session."""
+        del directory
+        return True
+
+    async def set_policy(
+        self, policy: AdoptionPolicy, *, actor: Principal
+    ) -> AdoptionPolicy:
+        """Keep what there is."""
+        del policy, actor
+        return self.policy
+
+
 class Adoption(Protocol):
     """The policy in force. It is asked anew before every request and offer."""
 

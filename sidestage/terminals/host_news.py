@@ -54,6 +54,23 @@ class HostNews:
         except TimeoutError:
             raise HostUnavailable("The terminal host does not answer.") from None
 
+    async def fate(self, terminal_id: TerminalId) -> Terminal | None:
+        """Return what became of a start once it is known; None if nothing ran.
+
+        Raises `HostUnavailable` while the host does not answer.
+        """
+        await self.wait_for_list()
+        while True:
+            seq = self._rows.feed.seq
+            terminal = self._rows.feed.get(terminal_id)
+            is_open = terminal_id in self._starts.under_way()
+            if terminal is not None or not is_open:
+                return terminal
+            # A start that came to nothing changes no row: it is looked at again.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ASK_AGAIN_SECONDS):
+                    await self._rows.feed.wait_beyond(seq)
+
     async def follow(self) -> None:
         """Follow the host until cancelled."""
         async for event in self._parts.host.watch():

@@ -37,6 +37,15 @@ class Start:
     config_dir: Path | None = None
     """The agent's state folder the conversation lives in; None for the default."""
     transcript: Path | None = None
+    own_conversation_id: ConversationId | None = field(default=None, repr=False)
+    """The id of a conversation that begins here: a fork's, or a fresh one's."""
+    permission_mode: str | None = None
+    """As the agent's option names it; None leaves it to the agent."""
+
+    @property
+    def held_conversation_id(self) -> ConversationId | None:
+        """The conversation that the terminal writes, so the one it must hold."""
+        return self.own_conversation_id or self.conversation_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +120,12 @@ class Launcher:
         prepared = await asyncio.to_thread(self._prepare_agent, start)
         return CreateTerminal(
             terminal_id=start.terminal_id,
-            argv=(*self._command(start.template), *_resume_arguments(start)),
+            argv=(*self._command(start.template), *_conversation_arguments(start)),
             environment=self._environment(start.terminal_id, prepared),
             directory=start.directory,
             cols=start.cols,
             rows=start.rows,
-            conversation_id=start.conversation_id,
+            conversation_id=start.held_conversation_id,
             sandbox=self._profile(start.project, prepared, program_dirs)
             if self._settings.sandbox
             else None,
@@ -211,7 +220,10 @@ class Launcher:
         )
 
 
-def _resume_arguments(start: Start) -> tuple[str, ...]:
-    if start.conversation_id is None:
-        return ()
-    return ("--resume", start.conversation_id)
+def _conversation_arguments(start: Start) -> tuple[str, ...]:
+    """Return the agent's options. Never a prompt: arguments show in `ps`."""
+    resume = start.conversation_id and ("--resume", start.conversation_id)
+    own = start.own_conversation_id and ("--session-id", start.own_conversation_id)
+    fork = ("--fork-session",) if resume and own else ()
+    mode = start.permission_mode and ("--permission-mode", start.permission_mode)
+    return (*(resume or ()), *fork, *(own or ()), *(mode or ()))

@@ -114,8 +114,7 @@ def plan_start(
     project = parts.projects.feed.get(project_id)
     if project is None:
         raise ProjectNotFound("There is no project with that id.")
-    template = _template(parts, template_id)
-    _check_allowed(project, template)
+    template = allowed_template_of(parts, project, template_id)
     start = Start(
         terminal_id=request.terminal_id,
         project=project,
@@ -144,8 +143,7 @@ async def plan_resume(
     project = resume_rules.check_resumable(
         session, project_of(session, parts.projects), here=parts.host_id
     )
-    template = _template_of(parts, session)
-    _check_allowed(project, template)
+    template = allowed_template_of(parts, project, _template_id_of(session))
     directory = session.directory or project.path
     conversation = session.origin.conversation_id
     if await parts.links.starting_agent(directory, conversation):
@@ -244,18 +242,22 @@ def failed_record(plan: Plan, error: SidestageError) -> AuditRecord:
     )
 
 
-def _template_of(parts: DeskParts, session: Session) -> Template:
+def allowed_template_of(
+    parts: DeskParts, project: Project, template_id: TemplateId
+) -> Template:
+    """Return the template; raise `TemplateNotFound`, `TemplateNotAllowed`."""
+    for template in parts.templates.templates:
+        if template.id == template_id:
+            _check_allowed(project, template)
+            return template
+    raise TemplateNotFound("There is no template with that id.")
+
+
+def _template_id_of(session: Session) -> TemplateId:
     template_id = TEMPLATE_OF_AGENT.get(session.agent)
     if template_id is None:
         raise TemplateNotFound("No template runs this session's agent.")
-    return _template(parts, template_id)
-
-
-def _template(parts: DeskParts, template_id: TemplateId) -> Template:
-    for template in parts.templates.templates:
-        if template.id == template_id:
-            return template
-    raise TemplateNotFound("There is no template with that id.")
+    return template_id
 
 
 def _check_ended(session: Session) -> None:

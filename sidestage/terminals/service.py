@@ -32,6 +32,7 @@ from sidestage.terminals.desk import (
     Ticket,
     TicketMode,
 )
+from sidestage.terminals.forks import Fork
 from sidestage.terminals.host_news import HostNews
 from sidestage.terminals.model import (
     Terminal,
@@ -139,6 +140,15 @@ class TerminalDesk:
             session_id, size=size, idempotency_key=idempotency_key, actor=actor
         )
         return self._started(terminal, actor)
+
+    async def fork(self, fork: Fork, *, actor: Principal) -> Terminal:
+        """Start a continuation (see `sidestage.terminals.forks.Forks`)."""
+        await self._host_news.wait_for_list()
+        return await self._starts.fork(fork, actor=actor)
+
+    async def fate(self, terminal_id: TerminalId) -> Terminal | None:
+        """Return what became of a start (see `sidestage.terminals.forks.Forks`)."""
+        return await self._host_news.fate(terminal_id)
 
     async def rename(
         self, terminal_id: TerminalId, *, name: str, actor: Principal

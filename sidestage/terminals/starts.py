@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from dataclasses import replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from sidestage.audit import AuditOutcome, AuditRecord
 from sidestage.devices.model import Principal
@@ -26,13 +26,15 @@ from sidestage.errors import (
     TerminalLimitReached,
 )
 from sidestage.ids import ProjectId, SessionId, TemplateId, TerminalId, new_id
-from sidestage.terminals import plans, reconcile, resume_rules, start_keys
+from sidestage.terminals import forks, plans, reconcile, resume_rules, start_keys
+from sidestage.terminals.forks import Fork
 from sidestage.terminals.model import HostTerminal, Terminal, TerminalState
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.plans import Plan, Request, Size
 from sidestage.terminals.rows import TerminalRows
 from sidestage.terminals.store import StartKey
 
+_UNANSWERED: Final = "The terminal host has not answered this start yet."
 _log = logging.getLogger(__name__)
 
 
@@ -53,6 +55,7 @@ class Starts:
         self._resuming: set[str] = set()
         self._in_flight: dict[TerminalId, Terminal] = {}
         self._unanswered: dict[TerminalId, Terminal] = {}
+        self._forking: set[TerminalId] = set()
         self._tasks: set[asyncio.Task[Terminal]] = set()
 
     def keep_early_news(self, told: HostTerminal) -> bool:
@@ -67,7 +70,7 @@ class Starts:
 
     def under_way(self) -> frozenset[TerminalId]:
         """Return the starts that have begun and may still become terminals."""
-        return frozenset(self._in_flight) | frozenset(self._unanswered)
+        return frozenset((*self._in_flight, *self._unanswered, *self._forking))
 
     def unanswered(self) -> set[TerminalId]:
         """Return the starts of which the host never said how they ended."""
@@ -145,6 +148,31 @@ class Starts:
 
         return await self._run(go, request, bound, digest)
 
+    async def fork(self, fork: Fork, *, actor: Principal) -> Terminal:
+        """Start a continuation; the same one again gives what it became."""
+        known = self._feed.get(fork.terminal_id)
+        if known is not None:
+            return known
+        if fork.terminal_id in self.under_way():
+            raise HostUnavailable(_UNANSWERED)
+        request = Request(
+            terminal_id=fork.terminal_id,
+            size=plans.checked_size(fork.cols, fork.rows),
+            actor=actor,
+        )
+
+        async def go(key: StartKey | None) -> Terminal:
+            try:
+                await self._parts.templates.look()
+                plan = await forks.plan_fork(self._parts, request, fork)
+                return await self._carry_out(plan, key)
+            finally:
+                self._forking.discard(fork.terminal_id)
+
+        # No await stands before it is under way: a second call finds it.
+        self._forking.add(fork.terminal_id)
+        return await self._run(go, request, None, "")
+
     async def came_to_nothing(self, terminal_id: TerminalId) -> None:
         """Take back a start that the host does not know: a retry may start anew."""
         await self._drop(terminal_id)
@@ -185,7 +213,7 @@ class Starts:
             return await asyncio.shield(known.outcome)
         terminal = self._feed.get(known.key.terminal_id)
         if terminal is None and known.key.terminal_id in self._unanswered:
-            raise HostUnavailable("The terminal host has not answered this start yet.")
+            raise HostUnavailable(_UNANSWERED)
         if terminal is None:
             raise IdempotencyKeyReused(start_keys.CLOSED)
         return terminal

@@ -18,6 +18,7 @@ from sidestage.terminals.model import Terminal
 from tests.fakes.audit import FakeAudit
 from tests.fakes.device_desk import FakeDeviceDesk, FakePairings
 from tests.fakes.devices import a_device
+from tests.fakes.handovers import FakeHandovers, an_offer
 from tests.fakes.project_registry import FakeProjectRegistry
 from tests.fakes.sessions import FakeSessions
 from tests.fakes.terminals import FakeTerminals
@@ -48,6 +49,7 @@ class World:
     audit: FakeAudit
     tokens: FakeAuthenticator
     devices: FakeDeviceDesk
+    handovers: FakeHandovers
     parts: Parts
     app: Api
 
@@ -121,6 +123,7 @@ def make_world(
     transcripts.put(session_id(1), *(an_entry(number) for number in range(3)))
     audit, tokens = FakeAudit(5), FakeAuthenticator()
     devices = FakeDeviceDesk(a_device(1), a_device(2))
+    handovers = FakeHandovers(desk.feed, an_offer())
     parts = Parts(
         sessions=fakes,
         transcripts=transcripts,
@@ -128,6 +131,7 @@ def make_world(
         terminals=desk,
         devices=devices,
         pairings=FakePairings(),
+        handovers=handovers,
         audit=audit,
         authenticator=tokens,
         server=ServerInfo(
@@ -144,4 +148,15 @@ def make_world(
     # As if nothing was built: what a checkout holds is no matter of these tests.
     options.setdefault("web_client", WebClient(Path(__file__) / "nothing"))
     app = create_app(parts, limits=limits or Limits(), allows_get=allows_get, **options)
-    return World(fakes, transcripts, registry, desk, audit, tokens, devices, parts, app)
+    return World(
+        fakes,
+        transcripts,
+        registry,
+        desk,
+        audit,
+        tokens,
+        devices,
+        handovers,
+        parts,
+        app,
+    )

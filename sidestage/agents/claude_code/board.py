@@ -9,7 +9,12 @@ from pathlib import Path
 from sidestage.agents.claude_code.bystanders import names_conversation, stands_in
 from sidestage.agents.claude_code.joining import Joiner
 from sidestage.agents.claude_code.library import TranscriptLibrary
-from sidestage.agents.claude_code.live import LiveProcesses, Reading, RegistryFolder
+from sidestage.agents.claude_code.live import (
+    LiveProcesses,
+    Reading,
+    RegistryFolder,
+    find_told_status,
+)
 from sidestage.agents.claude_code.looking import (
     Look,
     list_agents,
@@ -26,6 +31,7 @@ from sidestage.projects.model import Projects
 from sidestage.sessions.board import UsageBucket, UsagePoint
 from sidestage.sessions.evidence import Activity
 from sidestage.sessions.index import TranscriptStore
+from sidestage.sessions.lineage import ToldStatus
 from sidestage.sessions.model import Process, Session, SourceHealth
 
 
@@ -218,6 +224,21 @@ class SessionBoard:
         conversation = self._conversations.get(session_id)
         if conversation is not None:
             self._recompute({conversation})
+
+    def set_continues(
+        self, conversation_id: ConversationId, parent_id: SessionId
+    ) -> None:
+        """Note that the conversation continues a session, listed yet or not."""
+        self._joiner.continues[conversation_id] = parent_id
+        self._recompute({conversation_id})
+
+    async def told_status(self, session_id: SessionId) -> ToldStatus | None:
+        """Read the registry now; None if no single live process says what it does."""
+        await self.read_registry()
+        conversation = self._conversations.get(session_id)
+        if conversation is None:
+            return None
+        return find_told_status(self.live, conversation)
 
     # What feeds it.
 

@@ -56,6 +56,8 @@ class Joiner:
     forgotten: list[SessionId] = field(default_factory=list)
     """Rows that are to be taken out."""
     handed_off: dict[SessionId, datetime] = field(default_factory=dict)
+    continues: dict[ConversationId, SessionId] = field(default_factory=dict)
+    """The sessions that conversations of ours continue: no transcript names them."""
     children: dict[ConversationId, set[ConversationId]] = field(default_factory=dict)
     """Conversations by the one they were forked from."""
     terminals: set[TerminalId] = field(default_factory=set)
@@ -280,6 +282,8 @@ class Joiner:
 
     def _continued_from(self, known: Known) -> SessionId | None:
         parent = known.fold.parent_conversation
+        if known.conversation_id in self.continues:
+            return self.continues[known.conversation_id]
         if parent is None:
             return None
         parent_id = ConversationId(parent)

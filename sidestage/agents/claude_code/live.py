@@ -21,6 +21,7 @@ from sidestage.sessions.evidence import (
     add_activity,
     add_sighting,
 )
+from sidestage.sessions.lineage import ToldStatus
 from sidestage.sessions.model import EvidenceSource, Process, SessionState
 
 BOOT_SLACK: Final = timedelta(seconds=5)
@@ -308,6 +309,18 @@ class LiveProcesses:
         self._by_conversation[conversation].discard(path)
         if not self._by_conversation[conversation]:
             del self._by_conversation[conversation]
+
+
+def find_told_status(
+    live: LiveProcesses, conversation: ConversationId
+) -> ToldStatus | None:
+    """Return what the conversation's one live process says; None if there are more."""
+    runs = live.evidence(conversation).live()
+    claim = live.find_claim(conversation)
+    if len(runs) != 1 or claim is None or claim.entry.process != runs[0].sighting.run:
+        return None
+    told = _activity(claim.entry, claim.at)
+    return None if told is None else ToldStatus(told.run, told.state, told.at)
 
 
 _NEVER: Final = datetime.fromtimestamp(0, UTC)
