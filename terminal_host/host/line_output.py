@@ -6,6 +6,7 @@ need no engine. It holds where a line end moves the screen: without a scroll reg
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _BYTES: Final = bytes({*range(0x20, 0x100)} - {0x7F}) + b"\b\t\r\n\x1b"
@@ -31,20 +32,39 @@ def find_lines_end(data: bytes) -> int | None:
         return None
     if _OTHER_SEQUENCE.search(data, 0, end):
         return None
-    if b"\xc2" in data and _C1.search(data):
+    if not data.isascii() and _C1.search(data):
         return None
     return end
 
 
-def last_lines(data: bytes, count: int) -> bytes:
-    """Return what leaves a screen that keeps at most *count* lines as *data* does.
+def last_lines(pieces: Sequence[bytes], count: int) -> bytes:
+    """Return what leaves a screen that keeps at most *count* lines as *pieces* do.
 
-    *data* must be in lines (`find_lines_end`), and there must be no scroll region.
+    They must be in lines (`find_lines_end`), and there must be no scroll region.
     """
-    pieces = data.rsplit(b"\r\n", count)
-    if len(pieces) <= count:
+    begin = _find_last_lines(pieces, count)
+    data = b"".join(pieces[_find_pen(pieces[:begin]) :])
+    before, *lines = data.rsplit(b"\r\n", count)
+    if len(lines) < count:
         return data
-    return _colours(pieces[0]) + data[len(pieces[0]) :]
+    return _colours(before) + data[len(before) :]
+
+
+def _find_last_lines(pieces: Sequence[bytes], count: int) -> int:
+    """Return the piece from which on there are so many line ends, or the first."""
+    for number in range(len(pieces) - 1, 0, -1):
+        count -= pieces[number].count(b"\r\n")
+        if count < 0:
+            return number
+    return 0
+
+
+def _find_pen(pieces: Sequence[bytes]) -> int:
+    """Return the piece from which on the pen can be told: that of the last reset."""
+    for number in range(len(pieces) - 1, -1, -1):
+        if any(reset in pieces[number] for reset in _RESETS):
+            return number
+    return 0 if any(b"\x1b" in piece for piece in pieces) else len(pieces)
 
 
 def _find_end(data: bytes) -> int:

@@ -1,8 +1,10 @@
 """The screen of a running terminal: it is fed, it answers, it notices."""
 
+import copy
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from sidestage.terminals.screens import StyledLine
 from sidestage.text import clean_text, shorten
@@ -28,6 +30,9 @@ class Notices:
     bell: bool
 
 
+NOTHING: Final = Notices(b"", None, bell=False)
+
+
 class LiveScreen:
     """Follows one program. Not safe for two threads at once; one at a time is fine."""
 
@@ -40,10 +45,27 @@ class LiveScreen:
         self._scanner = NotableScanner()
         self._failed = False
 
-    def feed(self, data: bytes) -> Notices | None:
-        """Act on *data*; return what it asks for, or None."""
-        if self._takes_lines(data):
+    def absorb(self, data: bytes) -> Notices | None:
+        """Act on *data* if that needs no engine, so that it costs next to nothing.
+
+        None if it needs one: nothing was done, and `feed` is to be called in a thread.
+        """
+        if not self._screen.has_room(len(data), for_lines=True):
             return None
+        if self._takes_lines(data):
+            return NOTHING
+        scanner = copy.copy(self._scanner)
+        notables = scanner.scan(data)
+        if not self._screen.has_room(len(data)) or any(map(_asks, notables)):
+            return None
+        self._scanner = scanner
+        self._screen.feed(data)
+        return _summarise(notables, b"")
+
+    def feed(self, data: bytes) -> Notices:
+        """Act on *data*; return what it asks for."""
+        if self._takes_lines(data):
+            return NOTHING
         notables = self._scanner.scan(data)
         try:
             answers = self._advance(data, notables)
@@ -101,7 +123,7 @@ class LiveScreen:
         """Feed *data*, stopping behind each question for the state it asks about."""
         position, answers = 0, []
         for notable in notables:
-            if notable.kind in (NotableKind.TITLE, NotableKind.BELL):
+            if not _asks(notable):
                 continue
             self._screen.feed(data[position : notable.end])
             self._screen.fold()
@@ -117,13 +139,16 @@ class LiveScreen:
         self._screen = TailScreen(self._make(*self._size))
 
 
-def _summarise(notables: list[Notable], answers: bytes) -> Notices | None:
+def _asks(notable: Notable) -> bool:
+    """Tell whether the program waits for an answer, which the engine knows."""
+    return notable.kind not in (NotableKind.TITLE, NotableKind.BELL)
+
+
+def _summarise(notables: list[Notable], answers: bytes) -> Notices:
     title, bell = None, False
     for notable in notables:
         bell = bell or notable.kind is NotableKind.BELL
         if notable.kind is NotableKind.TITLE:
             text = clean_text(notable.text.decode("utf-8", "replace"), multiline=False)
             title = shorten(text, TITLE_LIMIT_CHARACTERS)
-    if not answers and title is None and not bell:
-        return None
     return Notices(answers, title, bell)

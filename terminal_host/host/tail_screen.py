@@ -9,6 +9,7 @@ from typing import Final
 
 from sidestage.terminals.screens import StyledLine
 from terminal_host.host.line_output import find_lines_end, last_lines
+from terminal_host.host.tail import Tail
 from terminal_host.screen import SCROLLBACK_LINES, Engine
 from terminal_host.utf8 import incomplete_suffix
 from terminal_host.vt_filter import StreamFilter, silence
@@ -50,7 +51,7 @@ class TailScreen:
         self._limit = tail_limit_bytes
         self._lines_limit = lines_limit_bytes
         self._history_lines = history_lines
-        self._tail = bytearray()
+        self._tail = Tail()
         self._lines_from = 0
         """From there on the raw bytes are in lines."""
 
@@ -58,7 +59,7 @@ class TailScreen:
         """Keep *data* raw; feed the engine what is then too much."""
         if self.add_lines(data):
             return
-        self._tail += data
+        self._tail.append(data)
         self._lines_from, self.unfinished = len(self._tail), b""
         self._bound(self._limit)
 
@@ -69,9 +70,15 @@ class TailScreen:
         if end is None:
             return False
         self.unfinished = pending[end:]
-        self._tail += data
+        self._tail.append(data)
         self._bound(self._limit if self._lines_from else self._lines_limit)
         return True
+
+    def has_room(self, count: int, *, for_lines: bool = False) -> bool:
+        """Tell whether so many bytes can be kept without feeding the engine."""
+        lines = for_lines and not self._lines_from
+        limit = self._lines_limit if lines else self._limit
+        return len(self._tail) + count <= limit
 
     def fold(self) -> None:
         """Feed the engine all there is, so that it stands where the program does."""
@@ -127,27 +134,26 @@ class TailScreen:
         if len(self._tail) > limit:
             count = len(self._tail) - self._limit // 2
             # At a line's end nothing is unfinished, so the next lines can be skipped.
-            line_end = self._tail.rfind(b"\n", self._lines_from, count) + 1
-            self._fold(line_end or count)
+            self._fold(self._tail.find_line_end(self._lines_from, count))
 
     def _fold(self, count: int) -> None:
-        if not count:
-            return
         lines_from = min(self._lines_from, count)
-        if lines_from:
-            self.engine.feed(bytes(self._tail[:lines_from]))
-        if lines_from < count:
-            self._feed_lines(bytes(self._tail[lines_from:count]))
-        del self._tail[:count]
+        other = self._tail.take(lines_from)
+        lines = self._tail.take(count - lines_from)
         self._lines_from -= lines_from
+        if other:
+            self.engine.feed(b"".join(other))
+        if lines:
+            self.engine.feed(self._last_of(lines))
 
-    def _feed_lines(self, data: bytes) -> None:
-        if self.engine.scrolls_whole():
-            # From wherever the cursor is, it takes a screen of lines until one leaves
-            # it; and as many again until the last of the screen before has left it.
-            _, rows = self.engine.size()
-            data = last_lines(data, self._history_lines + 2 * rows)
-        self.engine.feed(data)
+    def _last_of(self, lines: list[bytes]) -> bytes:
+        """Return what of *lines* the engine must see."""
+        if not self.engine.scrolls_whole():
+            return b"".join(lines)
+        # From wherever the cursor is, it takes a screen of lines until one leaves it;
+        # and as many again until the last of the screen before has left it.
+        _, rows = self.engine.size()
+        return last_lines(lines, self._history_lines + 2 * rows)
 
 
 def _size(picture: Picture) -> int:

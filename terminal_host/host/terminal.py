@@ -203,7 +203,8 @@ class HostedTerminal:
         self._loop.remove_writer(self._program.fd)
         if not self._hung_up:
             data, _ = self._program.read_turn(FINAL_READ_LIMIT_BYTES)
-            self._take_output(data)
+            self.ring.append(data)
+            self._note_output(data)
         self._hung_up = True
         self._stop_reading()
         self._program.close()
@@ -243,19 +244,20 @@ class HostedTerminal:
     def _on_readable(self) -> None:
         turn = self._pace.turn_bytes()
         data, hung_up = self._program.read_turn(turn)
-        self._take_output(data)
-        if hung_up:
-            self._hung_up = True
-            self._update_reading()
+        self.ring.append(data)
+        # Clients first: an echo waits for nothing.
         if len(data) >= turn and not hung_up:
             self._gather(len(data))
         else:
             self._flush()
+        self._note_output(data)
+        if hung_up:
+            self._hung_up = True
+            self._update_reading()
 
-    def _take_output(self, data: bytes) -> None:
+    def _note_output(self, data: bytes) -> None:
         if not data:
             return
-        self.ring.append(data)
         self._tracker.add(data)
         self._output_at = datetime.now(UTC)
         self._on_screen(self)

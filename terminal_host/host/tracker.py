@@ -1,4 +1,4 @@
-"""Feeds a screen beside the byte path: in a thread, in order, with bounded backlog."""
+"""Feeds a screen beside the byte path: in order, its engine in a thread, bounded."""
 
 import asyncio
 from collections import deque
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sidestage.terminals.screens import StyledLine
-from terminal_host.host.live_screen import LiveScreen, Notices
+from terminal_host.host.live_screen import NOTHING, LiveScreen, Notices
 from terminal_host.host.tail_screen import Picture
 
 BACKLOG_LIMIT_BYTES: Final = 1 << 20
 """Output not yet fed; at 20 MB/s it is 50 ms. Beyond it the program is not read."""
-PIECE_LIMIT_BYTES: Final = 1 << 18
+PIECE_LIMIT_BYTES: Final = 120 * 1024
 """Fed in one go: large enough to hide the thread's cost, small enough for a replay."""
 
 Answer = TypeVar("Answer")
@@ -52,9 +52,11 @@ class ScreenTracker:
         return self._backlog_bytes > BACKLOG_LIMIT_BYTES
 
     def add(self, data: bytes) -> None:
-        """Queue output; it is fed in this order, with all else that is asked for."""
-        self._work.append(data)
+        """Take output in; it is fed in this order, with all else that is asked for."""
         self._backlog_bytes += len(data)
+        if self._task is None and self._absorb(data):
+            return
+        self._work.append(data)
         self._start()
 
     def resize(self, cols: int, rows: int) -> None:
@@ -95,18 +97,34 @@ class ScreenTracker:
         while self._work:
             item = self._work.popleft()
             if isinstance(item, bytes):
-                await self._feed(item)
+                if not self._absorb(item):
+                    await self._feed(item)
             else:
                 await self._answer(item)
         self._task = None
+
+    def _absorb(self, data: bytes) -> bool:
+        """Take *data* in here and now if the engine need not be fed.
+
+        No thread is at work then. Handing over would cost more than taking in, and a
+        thread that holds the interpreter's lock keeps the loop from reading.
+        """
+        notices = self._screen.absorb(data)
+        if notices is None:
+            return False
+        self._done(len(data), notices)
+        return True
 
     async def _feed(self, first: bytes) -> None:
         data = self._join(first)
         loop = asyncio.get_running_loop()
         notices = await loop.run_in_executor(self._executor, self._screen.feed, data)
+        self._done(len(data), notices)
+
+    def _done(self, count: int, notices: Notices) -> None:
         was_full = self.full
-        self._backlog_bytes -= len(data)
-        if notices is not None:
+        self._backlog_bytes -= count
+        if notices != NOTHING:
             self._on_notices(notices)
         if was_full and not self.full:
             self._on_room()

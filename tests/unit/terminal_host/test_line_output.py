@@ -7,7 +7,7 @@ import pytest
 from terminal_host.host.fallback.engine import PyteEngine
 from terminal_host.host.ghostty.engine import GhosttyEngine
 from terminal_host.host.line_output import find_lines_end, last_lines
-from terminal_host.host.live_screen import LiveScreen, Notices
+from terminal_host.host.live_screen import NOTHING, LiveScreen, Notices
 from terminal_host.host.tail_screen import LINES_LIMIT_BYTES, TailScreen
 from terminal_host.screen import SCROLLBACK_LINES
 
@@ -149,18 +149,25 @@ def test_a_colour_without_an_end_is_none() -> None:
 
 def test_the_pen_of_lines_left_out_is_kept() -> None:
     lines = b"\x1b[0m\x1b[31mred\r\n\x1b[4mtwo\r\nthree\r\nfour"
-    assert last_lines(lines, 2) == b"\x1b[0m\x1b[31m\x1b[4m\r\nthree\r\nfour"
-    assert last_lines(lines, 4) == lines
+    for cut in range(len(lines)):
+        pieces = [lines[:cut], lines[cut:]]
+        assert last_lines(pieces, 2).endswith(b"\x1b[31m\x1b[4m\r\nthree\r\nfour")
+        assert last_lines(pieces, 4) == lines
+
+
+def test_of_plain_lines_only_the_last_pieces_are_looked_at() -> None:
+    pieces = [b"line\r\n"] * 50 + [b"a\r\nb\r\nc"]
+    assert last_lines(pieces, 3) == b"\r\na\r\nb\r\nc"
 
 
 def test_a_question_cut_behind_lines_is_answered_all_the_same() -> None:
     screen = LiveScreen(
         lambda cols, rows: GhosttyEngine(cols, rows, 100), cols=80, rows=24
     )
-    assert screen.feed(b"\x1b[31mlines\r\n\x1b[") is None
+    assert screen.feed(b"\x1b[31mlines\r\n\x1b[") == NOTHING
     assert screen.feed(b"6n") == Notices(b"\x1b[2;1R", None, bell=False)
-    assert screen.feed(b"\x1b]0;a ti") is None
-    assert screen.feed(b"tle\r\nnone of it in lines") is None
+    assert screen.feed(b"\x1b]0;a ti") == NOTHING
+    assert screen.feed(b"tle\r\nnone of it in lines") == NOTHING
     assert screen.feed(b"\x07") == Notices(
         b"", "a title none of it in lines", bell=False
     )

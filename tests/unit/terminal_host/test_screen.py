@@ -7,7 +7,7 @@ import pytest
 
 from terminal_host.host.fallback.engine import PyteEngine
 from terminal_host.host.ghostty.engine import GhosttyEngine
-from terminal_host.host.live_screen import LiveScreen, Notices
+from terminal_host.host.live_screen import NOTHING, LiveScreen, Notices
 from terminal_host.host.tail_screen import TAIL_LIMIT_BYTES, TailScreen
 from terminal_host.screen import Engine, Screen, make_engine, make_screen
 from terminal_host.vt_stream import Splitter, TokenKind
@@ -263,7 +263,7 @@ def test_questions_are_answered_once_at_every_split(
 
 @pytest.mark.parametrize("text", [b"\x1b[31mred", b"\x1b[?u", b"\x1b[5 q", b"\x1b[q"])
 def test_what_asks_nothing_is_not_answered(text: bytes) -> None:
-    assert live().feed(text) is None
+    assert live().feed(text) == NOTHING
 
 
 def test_answers_come_in_the_order_of_the_questions() -> None:
@@ -275,7 +275,7 @@ def test_titles_and_bells_are_noticed() -> None:
     assert live().feed(b"\x1b]0;one\x07\x1b]2;two\x1b\\\x07") == Notices(
         b"", "two", bell=True
     )
-    assert live().feed(b"\x1b]8;;http://x\x07") is None
+    assert live().feed(b"\x1b]8;;http://x\x07") == NOTHING
 
 
 def test_a_title_is_made_safe_to_show() -> None:
@@ -286,9 +286,9 @@ def test_a_title_is_made_safe_to_show() -> None:
 
 def test_the_end_of_a_long_string_is_no_bell() -> None:
     screen = live()
-    assert screen.feed(b"\x1b]1337;File=:" + b"x" * 9000) is None
-    assert screen.feed(b"y" * 9000) is None
-    assert screen.feed(b"z\x07") is None
+    assert screen.feed(b"\x1b]1337;File=:" + b"x" * 9000) == NOTHING
+    assert screen.feed(b"y" * 9000) == NOTHING
+    assert screen.feed(b"z\x07") == NOTHING
     assert screen.feed(b"\x07") == Notices(b"", None, bell=True)
 
 

@@ -21,7 +21,12 @@ class Recorder(LiveScreen):
         self.go = threading.Event()
         self.go.set()
 
-    def feed(self, data: bytes) -> Notices | None:
+        self.needs_engine = True
+
+    def absorb(self, data: bytes) -> Notices | None:
+        return None if self.needs_engine else super().absorb(data)
+
+    def feed(self, data: bytes) -> Notices:
         assert self.go.wait(5)
         self.done.append(f"feed {len(data)}")
         return super().feed(data)
@@ -73,6 +78,28 @@ async def test_a_replay_stands_for_exactly_what_was_added_before(
     assert b"before" in await replay
     assert b"after" not in replay.result()
     assert (await tracker.text(1)) == "beforeafter"
+
+
+async def test_what_needs_no_engine_is_taken_in_at_once(
+    tracker: ScreenTracker, screen: Recorder, told: list[object]
+) -> None:
+    screen.needs_engine = False
+    tracker.add(b"a key's echo\x07")
+    assert told == [Notices(b"", None, bell=True)]
+    assert screen.done == []
+    assert (await tracker.text(1)) == "a key's echo"
+
+
+async def test_what_needs_no_engine_stays_behind_what_does(
+    tracker: ScreenTracker, screen: Recorder, told: list[object]
+) -> None:
+    screen.needs_engine = False
+    screen.go.clear()
+    tracker.add(b"\x1b[6n")
+    tracker.add(b"text")
+    screen.go.set()
+    assert (await tracker.text(1)) == "text"
+    assert told == [Notices(b"\x1b[1;1R", None, bell=False)]
 
 
 async def test_a_size_comes_at_its_place_in_the_output(
