@@ -29,7 +29,11 @@ RECEIVE_LIMIT_BYTES: Final = 1 << 18
 
 
 class HostAttachment:
-    """What the host sends after *attached*: the repaint, then the output."""
+    """What the host sends after *attached*: the repaint, then the output.
+
+    It reads and writes at once where it can. Each wait of the loop's own `sock_recv`
+    enters and leaves the kernel's list of watched sockets, which a key's echo feels.
+    """
 
     def __init__(
         self, connection: socket.socket, attached: Attached, early: bytes
@@ -37,28 +41,37 @@ class HostAttachment:
         self.attached = attached
         self._socket = connection
         self._early = early
+        self._loop = asyncio.get_running_loop()
+        self._watched = False
+        self._readable: asyncio.Future[None] | None = None
 
     async def receive(self) -> bytes:
-        """Return the next bytes; nothing at the end.
+        """Return the next bytes; nothing at the end. One caller at a time.
 
         The end means: attach again and be told why, or the terminal has ended.
         """
         if self._early:
             early, self._early = self._early, b""
             return early
-        try:
-            return await asyncio.get_running_loop().sock_recv(
-                self._socket, RECEIVE_LIMIT_BYTES
-            )
-        except ConnectionError:
-            return b""
+        while True:
+            try:
+                return self._socket.recv(RECEIVE_LIMIT_BYTES)
+            except BlockingIOError:
+                await self._wait_readable()
+            except OSError:  # the host is gone, or this end was closed
+                return b""
 
     async def send(self, data: bytes) -> None:
         """Send input, waiting while the program reads none; an ended one takes none."""
         try:
-            await asyncio.get_running_loop().sock_sendall(self._socket, data)
-        except (ConnectionError, BrokenPipeError):
+            count = self._socket.send(data)
+        except BlockingIOError:
+            count = 0
+        except OSError:
             return  # `receive` tells the end
+        if count < len(data):
+            with suppress(OSError):
+                await self._loop.sock_sendall(self._socket, data[count:])
 
     def hang_up(self) -> None:
         """Make `receive` tell the end now: what is still on its way is not wanted."""
@@ -67,7 +80,35 @@ class HostAttachment:
 
     def close(self) -> None:
         """Let go of the terminal. Closing twice is fine."""
+        self._unwatch()
+        self._wake()
         self._socket.close()
+
+    async def _wait_readable(self) -> None:
+        self._readable = self._loop.create_future()
+        if not self._watched:
+            self._watched = True
+            self._loop.add_reader(self._socket.fileno(), self._on_readable)
+        try:
+            await self._readable
+        finally:
+            self._readable = None
+
+    def _on_readable(self) -> None:
+        if not self._wake():
+            self._unwatch()  # the client is slow: it would be told again and again
+
+    def _wake(self) -> bool:
+        """Let `receive` look again; False if it does not wait."""
+        if self._readable is None or self._readable.done():
+            return False
+        self._readable.set_result(None)
+        return True
+
+    def _unwatch(self) -> None:
+        if self._watched:
+            self._watched = False
+            self._loop.remove_reader(self._socket.fileno())
 
 
 async def open_attachment(path: Path, request: AttachRequest) -> HostAttachment:

@@ -15,6 +15,10 @@ from sidestage.errors import AgentNotFound, StartFailed
 READ_BYTES: Final = 65536
 """The kernel seldom hands out more than 4 KiB a read; the rest is headroom."""
 
+SHORT_READ_BYTES: Final = 1024
+"""A first read that gave so little was a key's echo: to ask for more would be in vain,
+and if not, the loop comes back."""
+
 _CAUGHT = tuple(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
@@ -28,14 +32,14 @@ class PtyProgram:
         os.set_blocking(self.fd, False)
 
     def read_turn(self, limit_bytes: int) -> tuple[bytes, bool]:
-        """Read until there is nothing more or *limit_bytes* are there.
+        """Read until there seems to be nothing more or *limit_bytes* are there.
 
         Return the bytes and whether the terminal has hung up.
         """
         pieces: list[bytes] = []
         count = 0
         try:
-            while count < limit_bytes:
+            while count < limit_bytes and not 0 < count < SHORT_READ_BYTES:
                 piece = os.read(self.fd, READ_BYTES)
                 if not piece:
                     return b"".join(pieces), True

@@ -189,22 +189,19 @@ class HostedTerminal:
 
     def take_input(self, data: bytes) -> bool:
         """Write *data* to the program; False if no more must come until `wake`."""
+        self._write(data)  # first: an echo waits for nothing
         self._pace.note_input()
         if classify_input(data) is not InputKind.REPORT:
             self.had_input = True
             self._input_at = datetime.now(UTC)
             self._change_soon()
-        self._write(data)
         self._input_full = self._input_bytes > INPUT_LIMIT_BYTES
         return not self._input_full
 
     async def finish(self, exit_status: int) -> None:
         """Take note that the program and all it started have ended."""
         self._loop.remove_writer(self._program.fd)
-        if not self._hung_up:
-            data, _ = self._program.read_turn(FINAL_READ_LIMIT_BYTES)
-            self.ring.append(data)
-            self._note_output(data)
+        self._read_rest()
         self._hung_up = True
         self._stop_reading()
         self._program.close()
@@ -254,6 +251,17 @@ class HostedTerminal:
         if hung_up:
             self._hung_up = True
             self._update_reading()
+
+    def _read_rest(self) -> None:
+        """Read what the ended program left behind."""
+        left = FINAL_READ_LIMIT_BYTES
+        while not self._hung_up and left > 0:
+            data, self._hung_up = self._program.read_turn(left)
+            if not data:
+                return
+            left -= len(data)
+            self.ring.append(data)
+            self._note_output(data)
 
     def _note_output(self, data: bytes) -> None:
         if not data:
