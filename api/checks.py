@@ -13,8 +13,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from api.hook_program import installed_command
 from sidestage import __version__
+from sidestage.agents.claude_code.hook_installer import (
+    SETTINGS_NAME,
+    look_at_hooks,
+)
 from sidestage.errors import StateFolderUnsafe
+from sidestage.sessions.hook_setup import HookState, HookStatus
 from sidestage.settings import Settings
 from sidestage.state import check_socket_path
 from terminal_host.host.sandbox import BubblewrapConfiner
@@ -26,6 +32,7 @@ DISK_WANTED_BYTES: Final = 100 * 1024 * 1024
 WATCHES_WANTED: Final = 8_192
 """inotify watches: one a folder of sessions, and other programs need theirs."""
 
+_BAD_HOOKS: Final = (HookState.OUTDATED, HookState.UNREADABLE)
 WATCHES_FILE: Final = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
@@ -133,6 +140,28 @@ def _check_sources(settings: Settings) -> Finding:
     return Finding("sessions", Verdict.OK, f"Looked for in {', '.join(found)}.")
 
 
+def _check_hooks(settings: Settings) -> Finding:
+    command = installed_command(settings)
+    found = [
+        look_at_hooks(folder / SETTINGS_NAME, command)
+        for folder in settings.claude_dirs
+    ]
+    bad = [it for it in found if it.state in _BAD_HOOKS]
+    if bad:
+        return Finding("hooks", Verdict.WARNING, " ".join(map(_tell, bad)))
+    return Finding("hooks", Verdict.OK, " ".join(map(_tell, found)))
+
+
+def _tell(status: HookStatus) -> str:
+    if status.state is HookState.ABSENT:
+        return f"Not installed in {status.settings_file} (`sidestage hooks install`)."
+    if status.state is HookState.INSTALLED:
+        return f"Installed in {status.settings_file}."
+    if status.state is HookState.OUTDATED:
+        return f"{status.settings_file}: {status.note}"
+    return str(status.note)
+
+
 def _check_watches(_: Settings) -> Finding:
     try:
         limit = int(WATCHES_FILE.read_text())
@@ -154,6 +183,7 @@ CHECKS: Final[tuple[Callable[[Settings], Finding], ...]] = (
     _check_sandbox,
     _check_claude,
     _check_sources,
+    _check_hooks,
     _check_watches,
 )
 """In the order in which they are shown."""

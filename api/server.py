@@ -155,6 +155,8 @@ def _application(
         sessions=wired.discovery.sessions,
         transcripts=wired.discovery.transcripts,
         projects=wired.projects,
+        adoption=wired.adoption,
+        hooks=wired.hooks.installer,
         terminals=wired.terminals.desk,
         devices=wired.devices.desk,
         pairings=wired.devices.pairings,

@@ -15,6 +15,7 @@ from sidestage.errors import ErrorCode, SidestageError
 from sidestage.feeds import FeedKind
 from sidestage.handover.model import OfferBlock, OfferDelivery, OfferState
 from sidestage.sessions.board import UsageBucket
+from sidestage.sessions.hook_setup import HookState
 from sidestage.sessions.model import (
     AgentKind,
     EvidenceSource,
@@ -308,5 +309,15 @@ describe(
     {
         HealthStatus.OK: "Everything works.",
         HealthStatus.DEGRADED: "Something does not work fully: see `notes`.",
+    },
+)
+describe(
+    HookState,
+    "How Sidestage's hooks stand in a settings file.",
+    {
+        HookState.INSTALLED: "They are installed.",
+        HookState.OUTDATED: "Some are missing, or they are another server's.",
+        HookState.ABSENT: "None of them is there.",
+        HookState.UNREADABLE: "The file cannot be parsed; it is left alone.",
     },
 )

@@ -31,6 +31,8 @@ ERROR_CODES: Final[Mapping[Code, str]] = {
     Code.PROJECT_FOLDER_MISSING: "There is no such folder.",
     Code.PROJECT_CHANGED: "Another folder stands where the project was.",
     Code.PROJECT_LIMIT_REACHED: "As many projects are registered as are allowed.",
+    Code.HOOKS_UNREADABLE: "A settings file cannot be parsed; none was touched.",
+    Code.HOOKS_NOT_WRITTEN: "A settings file cannot be written.",
     Code.DEVICE_NOT_FOUND: "No device has that id.",
     Code.DEVICE_LIMIT_REACHED: "As many devices are paired as are allowed.",
     Code.PAIRING_REFUSED: "The pairing is not open, or the proof is wrong.",

@@ -10,8 +10,10 @@ from sidestage.devices.model import Authenticator
 from sidestage.devices.pairings import Pairings
 from sidestage.handover.desk import Handovers
 from sidestage.ids import HostId
+from sidestage.projects.adoption import Adoption
 from sidestage.projects.model import Projects
 from sidestage.sessions.board import Sessions
+from sidestage.sessions.hook_setup import HookSetup
 from sidestage.sessions.transcript import Transcripts
 from sidestage.terminals.desk import Terminals
 
@@ -58,6 +60,8 @@ class Parts:
     sessions: Sessions
     transcripts: Transcripts
     projects: Projects
+    adoption: Adoption
+    hooks: HookSetup
     terminals: Terminals
     devices: DeviceDesk
     pairings: Pairings

@@ -8,19 +8,23 @@ from strawberry.printer import print_schema
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers import (
+    adoption,
     device_feeds,
     device_mutations,
     feeds,
     handover_mutations,
+    hooks,
     project_mutations,
     terminal_mutations,
     user_errors,
 )
+from resolvers.adoption import AdoptionPolicy, read_policy
 from resolvers.audit import AuditEntryConnection, list_audit_entries
 from resolvers.content import plain
 from resolvers.context import Info
 from resolvers.devices import DeviceConnection, Viewer, list_devices, this_viewer
 from resolvers.handover import HandoverOfferConnection, follow_offers, list_offers
+from resolvers.hooks import HookInstallation, list_hooks
 from resolvers.node import Node, find_node, find_nodes
 from resolvers.projects import ProjectConnection, list_projects
 from resolvers.scalars import SCALARS, Base64
@@ -111,6 +115,16 @@ class Query:
         resolver=list_audit_entries,
         graphql_type=AuditEntryConnection,
     )
+    hooks = plain(
+        "How Sidestage's hooks stand in each settings file of an agent.",
+        resolver=list_hooks,
+        graphql_type=list[HookInstallation],
+    )
+    adoption_policy = plain(
+        "For which sessions hooks may make requests and offers.",
+        resolver=read_policy,
+        graphql_type=AdoptionPolicy,
+    )
 
 
 @strawberry.type(
@@ -136,6 +150,23 @@ class Mutation:
         "Forget a project. Its folder and its running terminals stay.",
         resolver=project_mutations.remove_project,
         graphql_type=project_mutations.RemoveProjectResult,
+    )
+    install_hooks = plain(
+        "Put Sidestage's hooks into every settings file of an agent. What is there "
+        "stays as it is; twice is once.",
+        resolver=hooks.install_hooks,
+        graphql_type=hooks.InstallHooksResult,
+    )
+    uninstall_hooks = plain(
+        "Take Sidestage's hooks out of every settings file of an agent.",
+        resolver=hooks.uninstall_hooks,
+        graphql_type=hooks.UninstallHooksResult,
+    )
+    set_adoption_policy = plain(
+        "Decide for which sessions hooks may make requests and offers. It counts at "
+        "once, also for sessions that run.",
+        resolver=adoption.set_policy,
+        graphql_type=adoption.SetAdoptionPolicyResult,
     )
     resume_outside_session = plain(
         "Resume an ended session on the same conversation, in a sandboxed terminal.",

@@ -110,6 +110,11 @@ StartTerminalPayload: terminal
 RenameTerminalPayload: terminal
 ResizeTerminalPayload: terminal
 CloseTerminalPayload: terminal
+InstallHooksPayload: hooks
+UninstallHooksPayload: hooks
+SetAdoptionPolicyPayload: policy
+HooksUnreadable: code message
+HooksNotWritten: code message
 UserError: code message
 InvalidInput: code message
 DeviceNotFound: code message
@@ -191,10 +196,11 @@ Mutation: resumeOutsideSession startTerminal renameTerminal resizeTerminal close
 """
 
 ADMIN: Final = """
-Query: auditLog
+Query: auditLog hooks adoptionPolicy
 Subscription: pairingFeed
 Mutation: registerProject updateProject removeProject createPairing confirmPairing
-  cancelPairing renameDevice revokeDevice
+  cancelPairing renameDevice revokeDevice installHooks uninstallHooks
+  setAdoptionPolicy
 CreatePairingPayload: pairing link expiresInSeconds
 ConfirmPairingPayload: device
 CancelPairingPayload: pairing
@@ -202,6 +208,8 @@ RenameDevicePayload: device
 RevokeDevicePayload: device wasRevoked
 Pairing: id state end name platform keyId scopes content expiresAt deviceId
 PairingFeedMessage: cursor kind removedIds more at upserts
+HookInstallation: settingsFile state note
+AdoptionPolicy: enabled excluded
 AuditEntryConnection: edges nodes pageInfo
 AuditEntryEdge: cursor node
 AuditEntry: id seq at actor action targetId outcome address code detail hash

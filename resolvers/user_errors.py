@@ -262,6 +262,16 @@ class PromptNotSent(UserError):
     """The text could not be typed."""
 
 
+@_error("An agent's settings file cannot be parsed; no file was touched.")
+class HooksUnreadable(UserError):
+    """An agent's settings file cannot be parsed."""
+
+
+@_error("An agent's settings file cannot be written.")
+class HooksNotWritten(UserError):
+    """An agent's settings file cannot be written."""
+
+
 TABLE: Final[dict[type[SidestageError], type]] = {
     errors.InvalidInput: InvalidInput,
     errors.OutsideSessionNotFound: OutsideSessionNotFound,
@@ -301,6 +311,8 @@ TABLE: Final[dict[type[SidestageError], type]] = {
     errors.AnswerStartsACommand: AnswerStartsACommand,
     errors.AgentNotIdle: AgentNotIdle,
     errors.PromptNotSent: PromptNotSent,
+    errors.HooksUnreadable: HooksUnreadable,
+    errors.HooksNotWritten: HooksNotWritten,
 }
 
 

@@ -43,6 +43,8 @@ class ErrorCode(StrEnum):
     PAIRING_CLOSED = "PAIRING_CLOSED"
     PAIRING_CODE_WRONG = "PAIRING_CODE_WRONG"
     PAIRING_LIMIT_REACHED = "PAIRING_LIMIT_REACHED"
+    HOOKS_UNREADABLE = "HOOKS_UNREADABLE"
+    HOOKS_NOT_WRITTEN = "HOOKS_NOT_WRITTEN"
     DEVICE_KEY_REQUIRED = "DEVICE_KEY_REQUIRED"
     ENVELOPE_INVALID = "ENVELOPE_INVALID"
     ENVELOPE_REPLAYED = "ENVELOPE_REPLAYED"
@@ -440,3 +442,15 @@ class PromptNotSent(SidestageError):
     """The text could not be typed into the agent's prompt box; nothing was sent."""
 
     code = ErrorCode.PROMPT_NOT_SENT
+
+
+class HooksUnreadable(SidestageError):
+    """A settings file of an agent cannot be parsed, so none was touched."""
+
+    code = ErrorCode.HOOKS_UNREADABLE
+
+
+class HooksNotWritten(SidestageError):
+    """A settings file of an agent cannot be written."""
+
+    code = ErrorCode.HOOKS_NOT_WRITTEN

@@ -15,7 +15,7 @@ from sidestage.devices.push import NoPush
 from sidestage.handover.parts import HandoverParts
 from sidestage.handover.service import Handover
 from sidestage.ids import SessionId
-from sidestage.projects.adoption import AdoptEverything
+from sidestage.projects.adoption import Adoption
 from sidestage.settings import Settings
 from sidestage.state import read_machine_secret
 from sidestage.storage.offer_store import SqlOfferStore
@@ -38,6 +38,7 @@ async def open_handover(
     seams: Seams,
     ground: Ground,
     devices: DeviceParts,
+    adoption: Adoption,
     discovery: Discovery,
     terminals: Terminals,
     hooks: Hooks,
@@ -56,7 +57,7 @@ async def open_handover(
             devices=devices.registry,
             seals=devices.seals,
             push=NoPush(),
-            adoption=AdoptEverything(),
+            adoption=adoption,
             requests=NoRequests(),
             audit=ground.audit,
             machine_secret=await asyncio.to_thread(

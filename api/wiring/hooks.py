@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from api.hook_program import installed_command
 from api.hook_socket import HookSockets
 from api.wiring.background import running
+from api.wiring.ground import Ground
 from api.wiring.seams import Seams
 from sidestage.agents.claude_code.discovery import Discovery, pause
+from sidestage.agents.claude_code.hook_installer import HookInstaller
 from sidestage.agents.claude_code.hook_intake import HookIntake
 from sidestage.agents.claude_code.hook_spool import replay
 from sidestage.sessions.hook_delivery import HookDelivery
@@ -31,6 +34,7 @@ class Hooks:
     delivery: HookDelivery
     intake: HookIntake
     sockets: HookSockets
+    installer: HookInstaller
     counts: "Counter[str]"
     spool: Path
 
@@ -43,7 +47,9 @@ class Hooks:
         return {**self.intake.counters(), **self.counts}
 
 
-def make_hooks(settings: Settings, seams: Seams, discovery: Discovery) -> Hooks:
+def make_hooks(
+    settings: Settings, seams: Seams, ground: Ground, discovery: Discovery
+) -> Hooks:
     """Make the parts; nothing is answered yet."""
     delivery = HookDelivery()
     for listener in seams.hook_listeners:
@@ -52,7 +58,13 @@ def make_hooks(settings: Settings, seams: Seams, discovery: Discovery) -> Hooks:
     names = ("frames_bad", "foreign_users", "connections_refused")
     counts = Counter({f"hook_{name}": 0 for name in names})
     sockets = HookSockets(intake, state_dir=settings.state_dir, counts=counts)
-    return Hooks(delivery, intake, sockets, counts, settings.hook_spool)
+    installer = HookInstaller(
+        config_dirs=settings.claude_dirs,
+        kept_dir=settings.state_dir / "hooks",
+        command=installed_command(settings),
+        audit=ground.audit,
+    )
+    return Hooks(delivery, intake, sockets, installer, counts, settings.hook_spool)
 
 
 @asynccontextmanager

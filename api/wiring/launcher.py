@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
+from api.hook_program import python_folders
 from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
 from sidestage.sessions.model import AgentKind
 from sidestage.settings import Settings
@@ -39,9 +40,10 @@ def make_templates(settings: Settings) -> TemplateShelf:
 
 
 def _program_dirs(settings: Settings) -> tuple[Path, ...]:
+    listed = map(Path, settings.sandbox_path_dirs)
     return find_program_dirs(
         (*AGENT_PROGRAMS, *COMPANIONS),
         path=settings.path,
         home=settings.home,
-        listed=map(Path, settings.sandbox_path_dirs),
+        listed=(*listed, *python_folders(settings.home)),
     )

@@ -22,8 +22,10 @@ from sidestage.agents.attribution import runs_inside_agent
 from sidestage.agents.claude_code.discovery import Discovery
 from sidestage.devices.keeper import TokenKeeper
 from sidestage.handover.service import Handover
+from sidestage.projects.adoption import AdoptionKeeper
 from sidestage.projects.registry import ProjectRegistry
 from sidestage.settings import Settings
+from sidestage.storage.stores import SqlAdoptionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Wired:
     keeper: TokenKeeper
     devices: DeviceParts
     projects: ProjectRegistry
+    adoption: AdoptionKeeper
     discovery: Discovery
     hooks: Hooks
     terminals: Terminals
@@ -67,23 +70,34 @@ async def open_parts(
         keeper = await enter(open_keeper(settings, ground))
         devices = await enter(open_devices(settings, ground, keeper))
         projects = await load_projects(settings, ground)
+        adoption = await AdoptionKeeper.open(SqlAdoptionStore(ground.database))
         discovery = await enter(open_sessions(settings, ground, projects))
-        hooks = make_hooks(settings, seams, discovery)
+        hooks = make_hooks(settings, seams, ground, discovery)
         terminals = await enter(
             open_terminals(settings, seams, ground, keeper, projects, discovery, hooks)
         )
         handover = await enter(
-            open_handover(settings, seams, ground, devices, discovery, terminals, hooks)
+            open_handover(
+                settings,
+                seams,
+                ground,
+                devices,
+                adoption,
+                discovery,
+                terminals,
+                hooks,
+            )
         )
         # Last: whoever listens to hooks has said so by now.
         await enter(answering(hooks))
         yield Wired(
-            ground,
-            keeper,
-            devices,
-            projects,
-            discovery,
-            hooks,
-            terminals,
-            handover,
+            ground=ground,
+            keeper=keeper,
+            devices=devices,
+            projects=projects,
+            adoption=adoption,
+            discovery=discovery,
+            hooks=hooks,
+            terminals=terminals,
+            handover=handover,
         )

@@ -4,20 +4,26 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from api.hook_program import HOOK_PROGRAM, terminal_command
 from api.wiring.background import running
 from api.wiring.ground import Ground
 from api.wiring.hooks import Hooks
 from api.wiring.launcher import make_launcher, make_templates
 from api.wiring.seams import Seams
 from sidestage.agents.claude_code.discovery import Discovery
+from sidestage.agents.claude_code.hook_settings import render_settings
 from sidestage.agents.claude_code.links import ClaudeLinks
 from sidestage.agents.claude_code.login_watch import watch_logins
-from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
+from sidestage.agents.claude_code.private_files import (
+    ClaudePrivateFiles,
+    TerminalHooks,
+)
 from sidestage.devices.keeper import TokenKeeper
 from sidestage.projects.bounds import check_project
 from sidestage.projects.registry import ProjectRegistry
 from sidestage.settings import Settings
 from sidestage.storage.stores import SqlTerminalStore, utc_now
+from sidestage.terminals.environment import HOOK_FOLDER_INSIDE
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.service import TerminalDesk
 from terminal_host.gateway.host_client import HostClient, open_host
@@ -45,7 +51,15 @@ async def open_terminals(
 
     Terminals belong to the host, which outlives us: none ends with the block.
     """
-    files = ClaudePrivateFiles(state_dir=settings.state_dir, home=settings.home)
+    files = ClaudePrivateFiles(
+        state_dir=settings.state_dir,
+        home=settings.home,
+        hooks=TerminalHooks(
+            program=HOOK_PROGRAM,
+            settings=render_settings(terminal_command(settings)),
+            folder_inside=HOOK_FOLDER_INSIDE if settings.sandbox else None,
+        ),
+    )
     arguments = _host_arguments(settings)
     async with open_host(settings.state_dir, arguments=arguments) as host:
         desk = TerminalDesk(

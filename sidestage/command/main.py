@@ -18,6 +18,8 @@ _SUBCOMMANDS: Final = (
     "attach",
     "terminals",
     "projects",
+    "hooks",
+    "adoption",
     "token",
     "doctor",
     "schema",

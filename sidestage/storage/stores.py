@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from sidestage.audit import AuditEntry, AuditRecord
 from sidestage.devices.tokens import StoredToken
 from sidestage.ids import ProjectId, TerminalId
+from sidestage.projects.adoption import AdoptionPolicy
 from sidestage.projects.model import Project
-from sidestage.storage import audit, projects, terminals, tokens
+from sidestage.storage import adoption, audit, projects, terminals, tokens
 from sidestage.storage.database import Database
 from sidestage.terminals.model import Terminal
 from sidestage.terminals.store import StartKey, StoredTerminal
@@ -80,6 +81,25 @@ class SqlProjectStore:
         """Delete the row and say so in the audit log."""
         async with self._database.write() as db:
             await projects.delete_project(db, project_id)
+            await audit.append_entry(db, record, at=self._clock())
+
+
+class SqlAdoptionStore:
+    """`sidestage.projects.adoption.AdoptionStore` on the database."""
+
+    def __init__(self, database: Database, *, clock: Clock = utc_now) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def load(self) -> AdoptionPolicy:
+        """Return the policy; the default one if none was ever set."""
+        async with self._database.read() as db:
+            return await adoption.read_policy(db)
+
+    async def save(self, policy: AdoptionPolicy, record: AuditRecord) -> None:
+        """Write *policy* over the one before and say so in the audit log."""
+        async with self._database.write() as db:
+            await adoption.write_policy(db, policy)
             await audit.append_entry(db, record, at=self._clock())
 
 

@@ -55,6 +55,8 @@ class PreparedAgent:
     files: AgentFiles
     config_dir: Path | None
     """What the agent is told its state folder is; None for its default."""
+    arguments: tuple[str, ...] = ()
+    """What its command gets besides; anyone on the machine can read it."""
 
 
 class AgentPreparer(Protocol):
@@ -120,7 +122,11 @@ class Launcher:
         prepared = await asyncio.to_thread(self._prepare_agent, start)
         return CreateTerminal(
             terminal_id=start.terminal_id,
-            argv=(*self._command(start.template), *_conversation_arguments(start)),
+            argv=(
+                *self._command(start.template),
+                *(prepared.arguments if prepared else ()),
+                *_conversation_arguments(start),
+            ),
             environment=self._environment(start.terminal_id, prepared),
             directory=start.directory,
             cols=start.cols,

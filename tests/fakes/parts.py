@@ -19,6 +19,7 @@ from tests.fakes.audit import FakeAudit
 from tests.fakes.device_desk import FakeDeviceDesk, FakePairings
 from tests.fakes.devices import a_device
 from tests.fakes.handovers import FakeHandovers, an_offer
+from tests.fakes.hook_setup import FakeAdoption, FakeHookSetup
 from tests.fakes.project_registry import FakeProjectRegistry
 from tests.fakes.sessions import FakeSessions
 from tests.fakes.terminals import FakeTerminals
@@ -128,6 +129,8 @@ def make_world(
         sessions=fakes,
         transcripts=transcripts,
         projects=registry,
+        adoption=FakeAdoption(),
+        hooks=FakeHookSetup(),
         terminals=desk,
         devices=devices,
         pairings=FakePairings(),

@@ -54,6 +54,8 @@ _READ_ONLY: Final = (
 )
 """Read, and later run, by every session of the owner: shown, never writable."""
 
+_HOOK_SETTINGS: Final = "settings.json"
+
 ORIGIN_LIMIT_BYTES: Final = 64 * 1024
 """Some paths, each of at most 4,096 bytes."""
 PRIVATE_CONFIG_LIMIT_BYTES: Final = 4 * 1024 * 1024
@@ -79,20 +81,31 @@ class _Origin:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalHooks:
+    """How the agent of a terminal gets our hooks: by a settings file of its own."""
+
+    program: Path
+    """What it runs as a hook."""
+    settings: str
+    """The settings file's text; the CLI adds its hooks to those of other files."""
+    folder_inside: Path | None
+    """Where a sandbox sees the private `hook/`; None without a sandbox."""
+
+
 class ClaudePrivateFiles:
     """Makes and merges back private files (`sidestage.terminals.launch.AgentPreparer`).
 
-    *home* is the owner's; *hook_program* is what agents run as a hook. Its methods
-    block on files.
+    *home* is the owner's. Its methods block on files.
     """
 
     def __init__(
-        self, *, state_dir: Path, home: Path, hook_program: Path | None = None
+        self, *, state_dir: Path, home: Path, hooks: TerminalHooks | None = None
     ) -> None:
         self.terminals_dir = state_dir.resolve() / "terminals"
         self.removal = PrivateRemoval(state_dir.resolve() / "terminals-ended")
         self._home = home.resolve()
-        self._hook_program = hook_program
+        self._hooks = hooks
         # Logins are followed from a watcher's thread and from starts and ends.
         self._merging = threading.Lock()
         self._told: set[TerminalId] = set()
@@ -117,12 +130,22 @@ class ClaudePrivateFiles:
         try:
             with self._merging:
                 _fill(private, origin)
+            arguments = self._give_hooks(private / "hook")
             files = self._agent_files(private, origin, directory, transcript)
         except OSError:
             shutil.rmtree(private)
             raise
         is_default = origin.config_dir == self._home / ".claude"
-        return PreparedAgent(files, None if is_default else origin.config_dir)
+        config = None if is_default else origin.config_dir
+        return PreparedAgent(files, config, arguments)
+
+    def _give_hooks(self, folder: Path) -> tuple[str, ...]:
+        """Write the settings that hold our hooks; return how the agent is told."""
+        if self._hooks is None:
+            return ()
+        (folder / _HOOK_SETTINGS).write_text(self._hooks.settings)
+        seen = self._hooks.folder_inside or folder
+        return ("--settings", str(seen / _HOOK_SETTINGS))
 
     def finish(self, terminal_id: TerminalId) -> None:
         """Merge back what may be, then put the private folder out of the way.
@@ -232,7 +255,7 @@ class ClaudePrivateFiles:
             config_file=origin.config_file,
             read_only=tuple(path for path in paths if path.exists()),
             read_write=further,
-            hook_program=self._hook_program,
+            hook_program=self._hooks.program if self._hooks else None,
         )
 
 

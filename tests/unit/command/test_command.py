@@ -48,6 +48,8 @@ def test_every_subcommand_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         "attach",
         "terminals",
         "projects",
+        "hooks",
+        "adoption",
         "token",
         "doctor",
     ):

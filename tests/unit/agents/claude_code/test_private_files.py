@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from sidestage.agents.claude_code.folder_names import encode_folder
-from sidestage.agents.claude_code.private_files import ClaudePrivateFiles
+from sidestage.agents.claude_code.private_files import (
+    ClaudePrivateFiles,
+    TerminalHooks,
+)
 from sidestage.ids import TerminalId
 from tests.fakes.logins import make_login
 from tests.fakes.private_owner import TERMINAL, Owner
@@ -25,6 +28,28 @@ def test_the_private_folder_is_the_owner_s_alone_and_complete(owner: Owner) -> N
     copied = owner.private / "claude.json"
     assert copied.stat().st_mode & 0o777 == 0o600
     assert list(json.loads(copied.read_text())) == ["projects"]
+
+
+@pytest.mark.parametrize("inside", [Path("/run/sidestage"), None])
+def test_the_agent_gets_our_hooks_by_a_settings_file_of_its_own(
+    owner: Owner, inside: Path | None
+) -> None:
+    hooks = TerminalHooks(
+        program=owner.home / "hook.py", settings="{}", folder_inside=inside
+    )
+    owner.files = ClaudePrivateFiles(
+        state_dir=owner.state, home=owner.home, hooks=hooks
+    )
+    prepared = owner.prepare()
+    written = owner.private / "hook" / "settings.json"
+    seen = written if inside is None else inside / "settings.json"
+    assert prepared.arguments == ("--settings", str(seen))
+    assert prepared.files.hook_program == owner.home / "hook.py"
+    assert written.read_text() == "{}"
+
+
+def test_without_hooks_it_gets_no_arguments(owner: Owner) -> None:
+    assert owner.prepare().arguments == ()
 
 
 def test_what_exists_of_the_settings_is_shown_read_only(owner: Owner) -> None:

@@ -1,0 +1,48 @@
+"""Whether agents' settings run our hooks, and the port that changes it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from sidestage.devices.model import Principal
+
+
+class HookState(StrEnum):
+    """How our hooks stand in one settings file of an agent."""
+
+    INSTALLED = "INSTALLED"
+    OUTDATED = "OUTDATED"
+    """Some of them are there, or they run another program or socket than ours."""
+    ABSENT = "ABSENT"
+    UNREADABLE = "UNREADABLE"
+    """The file is no settings file; it is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookStatus:
+    """One settings file."""
+
+    settings_file: str
+    state: HookState
+    note: str | None = None
+    """What is wrong with it, as a sentence."""
+
+
+class HookSetup(Protocol):
+    """Puts our hooks into agents' settings, and takes them out again."""
+
+    async def status(self) -> tuple[HookStatus, ...]:
+        """Return how they stand in each settings file."""
+
+    async def install(self, *, actor: Principal) -> tuple[HookStatus, ...]:
+        """Put them into every settings file; what is there already stays as it is.
+
+        Raises `HooksUnreadable` before anything is written, `HooksNotWritten`.
+        """
+
+    async def uninstall(self, *, actor: Principal) -> tuple[HookStatus, ...]:
+        """Take them out of every settings file.
+
+        A file that nobody changed since gets back the bytes it had before. Raises as
+        `install` does.
+        """
