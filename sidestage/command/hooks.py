@@ -61,7 +61,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
 
 def _change(client: Client, field: str, typename: str) -> list[dict[str, Any]]:
     document = (
-        f"mutation {{ {field} {{ __typename "
+        f"mutation {{ {field}(input: {{}}) {{ __typename "
         f"... on {typename} {{ hooks {{ {_FIELDS} }} }} "
         "... on UserError { code message } } }"
     )

@@ -34,14 +34,19 @@ class HookSetup(Protocol):
     async def status(self) -> tuple[HookStatus, ...]:
         """Return how they stand in each settings file."""
 
-    async def install(self, *, actor: Principal) -> tuple[HookStatus, ...]:
+    async def install(
+        self, *, only: str | None = None, actor: Principal
+    ) -> tuple[HookStatus, ...]:
         """Put them into every settings file; what is there already stays as it is.
 
-        Raises `HooksUnreadable` before anything is written, `HooksNotWritten`.
+        *only* names one of them. Raises `HooksUnreadable` before anything is written,
+        `HooksNotWritten`, `InvalidInput` if there is no such file to have them.
         """
 
-    async def uninstall(self, *, actor: Principal) -> tuple[HookStatus, ...]:
-        """Take them out of every settings file.
+    async def uninstall(
+        self, *, only: str | None = None, actor: Principal
+    ) -> tuple[HookStatus, ...]:
+        """Take them out of every settings file, or of the one that *only* names.
 
         A file that nobody changed since gets back the bytes it had before. Raises as
         `install` does.

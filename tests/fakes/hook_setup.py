@@ -14,14 +14,21 @@ class FakeHookSetup:
     def __init__(self) -> None:
         self.state = HookState.ABSENT
         self.note: str | None = None
+        self.only: str | None = None
 
     async def status(self) -> tuple[HookStatus, ...]:
         return (HookStatus(FILE, self.state, self.note),)
 
-    async def install(self, *, actor: Principal) -> tuple[HookStatus, ...]:
+    async def install(
+        self, *, only: str | None = None, actor: Principal
+    ) -> tuple[HookStatus, ...]:
+        self.only = only
         return await self._become(HookState.INSTALLED)
 
-    async def uninstall(self, *, actor: Principal) -> tuple[HookStatus, ...]:
+    async def uninstall(
+        self, *, only: str | None = None, actor: Principal
+    ) -> tuple[HookStatus, ...]:
+        self.only = only
         return await self._become(HookState.ABSENT)
 
     async def _become(self, state: HookState) -> tuple[HookStatus, ...]:

@@ -27,7 +27,7 @@ from sidestage.agents.claude_code.json_text import NotJson
 from sidestage.agents.regular_files import read_regular
 from sidestage.audit import AuditLog, AuditOutcome, AuditRecord
 from sidestage.devices.model import Principal
-from sidestage.errors import HooksNotWritten, HooksUnreadable
+from sidestage.errors import HooksNotWritten, HooksUnreadable, InvalidInput
 from sidestage.sessions.hook_setup import HookState, HookStatus
 
 SETTINGS_NAME: Final = "settings.json"
@@ -76,19 +76,30 @@ class HookInstaller:
         """Return how our hooks stand in each settings file; blocks."""
         return tuple(look_at_hooks(path, self._command) for path in self._files)
 
-    async def install(self, *, actor: Principal) -> tuple[HookStatus, ...]:
-        """Put our hooks into every settings file (see `HookSetup.install`)."""
-        return await self._change("hooks.install", self._install_one, actor)
+    async def install(
+        self, *, only: str | None = None, actor: Principal
+    ) -> tuple[HookStatus, ...]:
+        """Put our hooks into settings files (see `HookSetup.install`)."""
+        return await self._change("hooks.install", self._install_one, only, actor)
 
-    async def uninstall(self, *, actor: Principal) -> tuple[HookStatus, ...]:
-        """Take our hooks out of every settings file (see `HookSetup.uninstall`)."""
-        return await self._change("hooks.uninstall", self._uninstall_one, actor)
+    async def uninstall(
+        self, *, only: str | None = None, actor: Principal
+    ) -> tuple[HookStatus, ...]:
+        """Take our hooks out of settings files (see `HookSetup.uninstall`)."""
+        return await self._change("hooks.uninstall", self._uninstall_one, only, actor)
 
     async def _change(
-        self, action: str, change: Callable[[Path], None], actor: Principal
+        self,
+        action: str,
+        change: Callable[[Path], None],
+        only: str | None,
+        actor: Principal,
     ) -> tuple[HookStatus, ...]:
+        files = tuple(it for it in self._files if only in (None, str(it)))
+        if not files:
+            raise InvalidInput("That is no settings file of an agent that is known.")
         async with self._changing:
-            await asyncio.to_thread(self._change_all, change)
+            await asyncio.to_thread(_change_all, files, change)
             await self._audit.write(
                 AuditRecord(
                     actor=actor.actor,
@@ -99,17 +110,6 @@ class HookInstaller:
                 )
             )
         return await self.status()
-
-    def _change_all(self, change: Callable[[Path], None]) -> None:
-        for path in self._files:
-            _check_readable(path)  # before the first is written
-        for path in self._files:
-            try:
-                change(path)
-            except OSError as error:
-                raise HooksNotWritten(
-                    f"{path} cannot be changed: {error.strerror}."
-                ) from error
 
     def _install_one(self, path: Path) -> None:
         if not path.parent.is_dir():
@@ -162,6 +162,18 @@ class HookInstaller:
     def _kept_file(self, path: Path) -> Path:
         name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
         return self._kept_dir / f"{name}.json"
+
+
+def _change_all(files: tuple[Path, ...], change: Callable[[Path], None]) -> None:
+    for path in files:
+        _check_readable(path)  # before the first is written
+    for path in files:
+        try:
+            change(path)
+        except OSError as error:
+            raise HooksNotWritten(
+                f"{path} cannot be changed: {error.strerror}."
+            ) from error
 
 
 def look_at_hooks(path: Path, command: HookCommand) -> HookStatus:

@@ -9,10 +9,10 @@ from tests.fakes.parts import World, make_world
 from tests.fakes.tokens import OPERATOR
 
 STATUS = "{ hooks { settingsFile state note } }"
-INSTALL = """mutation { installHooks { __typename
+INSTALL = """mutation { installHooks(input: {}) { __typename
   ... on InstallHooksPayload { hooks { state } }
   ... on UserError { code message } } }"""
-UNINSTALL = """mutation { uninstallHooks { __typename
+UNINSTALL = """mutation { uninstallHooks(input: {}) { __typename
   ... on UninstallHooksPayload { hooks { state } }
   ... on UserError { code message } } }"""
 POLICY = "{ adoptionPolicy { enabled excluded } }"
@@ -57,6 +57,15 @@ async def test_a_file_that_cannot_be_parsed_is_a_typed_error(
             "code": "HOOKS_UNREADABLE",
             "message": f"{FILE}, line 3: no",
         }
+
+
+async def test_one_file_can_be_named(world: World) -> None:
+    async with world.client() as client:
+        document = INSTALL.replace("{}", f'{{settingsFile: "{FILE}"}}')
+        await client.data(document)
+        assert setup_of(world).only == FILE
+        data = await client.data(INSTALL.replace("{}", '{settingsFile: ""}'))
+        assert data["installHooks"]["code"] == "INVALID_REQUEST"
 
 
 async def test_the_policy_is_changed_field_by_field(world: World) -> None:

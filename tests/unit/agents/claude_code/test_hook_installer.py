@@ -22,7 +22,7 @@ from sidestage.agents.claude_code.hook_settings import (
     render_entries,
     render_settings,
 )
-from sidestage.errors import HooksNotWritten, HooksUnreadable
+from sidestage.errors import HooksNotWritten, HooksUnreadable, InvalidInput
 from sidestage.sessions.hook_setup import HookSetup, HookState
 from tests.fakes.audit import FakeAudit
 from tests.fakes.principals import OWNER
@@ -292,6 +292,17 @@ async def test_what_cannot_be_parsed_is_refused_untouched_with_its_line(
     assert bench.settings.read_text() == "{}"
     states = [it.state for it in await both.status()]
     assert states == [HookState.ABSENT, HookState.UNREADABLE]
+
+
+async def test_one_file_alone_can_be_changed(bench: Bench, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    both = bench.make(COMMAND, other)
+    await both.install(only=str(bench.settings), actor=OWNER)
+    assert not (other / "settings.json").exists()
+    assert await bench.state() is HookState.INSTALLED
+    with pytest.raises(InvalidInput):
+        await both.uninstall(only="/etc/passwd", actor=OWNER)
 
 
 async def test_what_is_no_file_is_refused(bench: Bench) -> None:
