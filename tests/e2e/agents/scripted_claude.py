@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from sidestage.demo.agent import install_scripted_agent
 from tests.e2e.pty_program import PtyProgram
 from tests.e2e.real_claude import read_registry
-from tests.fakes.scripted_agent import install_scripted_agent
 
 
 class AgentHome(Protocol):

@@ -63,7 +63,7 @@ class Registry:
             "nameSource": "user" if name else "derived",
         }
 
-    def write(self, **changes: Any) -> None:
+    def write(self, **changes: object) -> None:
         """Rewrite the file in place with *changes*; None takes a value out."""
         moment = now_ms()
         if "status" in changes:
@@ -174,11 +174,11 @@ class Transcript:
             said += [(record["type"], it["text"]) for it in content if "text" in it]
         return said
 
-    def state(self, kind: str, **fields: Any) -> None:
+    def state(self, kind: str, **fields: object) -> None:
         """Append a record that stands outside of the tree."""
         self._append({"type": kind, "sessionId": self.conversation, **fields})
 
-    def tree(self, kind: str, **fields: Any) -> str:
+    def tree(self, kind: str, **fields: object) -> str:
         """Append a record of the tree below the newest one; return its uuid."""
         record = {
             "parentUuid": self.leaf,
@@ -198,7 +198,7 @@ class Transcript:
         self._append(record)
         return str(record["uuid"])
 
-    def answer(self, *blocks: dict[str, Any], **fields: Any) -> None:
+    def answer(self, *blocks: dict[str, Any], **fields: object) -> None:
         """Append a model's answer, one record a block."""
         message_id = f"msg_{uuid.uuid4().hex[:16]}"
         for block in blocks:
@@ -215,7 +215,7 @@ class Transcript:
             }
             self.tree("assistant", message=message, **fields)
 
-    def result(self, call: str, text: str, **fields: Any) -> None:
+    def result(self, call: str, text: str, **fields: object) -> None:
         """Append a tool's result."""
         block = {"type": "tool_result", "tool_use_id": call, "content": text}
         self.tree("user", message={"role": "user", "content": [block]}, **fields)

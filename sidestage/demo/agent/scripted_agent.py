@@ -13,32 +13,24 @@ A prompt is answered with its echo, or as `stub:…` in it says:
 import argparse
 import contextlib
 import json
-import re
 import signal
-import subprocess
 import sys
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from tests.fakes.scripted_agent.agent_files import (
+from sidestage.demo.agent.agent_files import (
     VERSION,
     NoConversation,
     Registry,
     Transcript,
+    config_dir,
     config_file,
     find_transcript,
 )
-from tests.fakes.scripted_agent.agent_terminal import DOWN, ENTER, ESCAPE, Terminal
-
-QUESTION = (
-    "Both approaches work. The first is simpler, the second is faster.\n\n"
-    "Which one would you like me to implement?"
-)
-CHOICES = ("SQLite", "PostgreSQL")
-COMMAND_LIMIT_SECONDS = 30
-_TAG = re.compile(r"stub:([a-z]+)(?:\((.*)\))?", re.DOTALL)
+from sidestage.demo.agent.agent_hooks import Hooks
+from sidestage.demo.agent.agent_script import steps_of
+from sidestage.demo.agent.agent_steps import Steps, recorded, run_command
+from sidestage.demo.agent.agent_terminal import DOWN, ENTER, ESCAPE, Terminal
 
 
 class Agent:
@@ -54,13 +46,10 @@ class Agent:
             transcript.conversation, arguments.name, headless=arguments.print
         )
         self._said_hello = False
-        self._answers: dict[str, Callable[[str], None]] = {
-            "bash": self._bash,
-            "askuser": self._ask_user,
-            "plan": self._plan,
-            "dialog": self._dialog,
-            "slow": self._slow,
-        }
+        settings = [config_dir() / "settings.json"]
+        if arguments.settings:
+            settings.append(Path(arguments.settings))
+        self.steps = Steps(self, Hooks(*settings))
 
     def run(self) -> None:
         """Be the TUI until the person leaves."""
@@ -68,14 +57,17 @@ class Agent:
         try:
             self._ask_for_trust()
             self.registry.write()
+            source = "resume" if self.arguments.resume else "startup"
+            self._fire("SessionStart", source=source)
             for role, text in self.transcript.turns():
                 self.terminal.say(f"{'❯' if role == 'user' else '●'} {text}")
-            self._become("idle")
+            self.become("idle")
             if self.arguments.prompt:
                 self._turn(self.arguments.prompt)
             while True:
                 self._take(self.terminal.read_line())
         finally:
+            self._fire("SessionEnd", reason="prompt_input_exit")
             self.registry.remove()
             self.terminal.close()
             self._say_goodbye()
@@ -85,15 +77,17 @@ class Agent:
         self.transcript.headless = True
         self.registry.write()
         try:
-            self._become("busy", title=False)
+            self.become("busy", title=False)
             self._write_prompt(self.arguments.prompt)
-            answer = _answer_text(self.arguments.prompt)
+            steps = steps_of(self.arguments.prompt)
+            answer = next((it.value for it in steps if it.kind == "say"), "Done.")
             self.transcript.answer({"type": "text", "text": answer})
             sys.stdout.write(answer + "\n")
         finally:
             self.registry.remove()
 
-    def _become(self, status: str, *, title: bool = True, **more: Any) -> None:
+    def become(self, status: str, *, title: bool = True, **more: object) -> None:
+        """Tell the registry and the window's title what we do."""
         self.registry.write(status=status, waitingFor=more.get("waiting_for"))
         if title:
             self.terminal.title(f"{'◐' if status == 'busy' else '✳'} Claude Code")
@@ -128,7 +122,7 @@ class Agent:
         elif command == "/rename":
             self._rename(argument)
         elif command.startswith("!"):
-            self.terminal.say(_run(text.strip()[1:]))
+            self.terminal.say(run_command(text.strip()[1:]))
         elif command:
             self._turn(text)
 
@@ -146,17 +140,18 @@ class Agent:
     def _turn(self, prompt: str) -> None:
         """Take a prompt and answer it."""
         self.terminal.say(f"❯ {prompt}")
-        self._become("busy")
+        self.become("busy")
+        self.steps.prompt_id = str(uuid.uuid4())
+        self._fire("UserPromptSubmit", prompt=prompt)
         self._write_prompt(prompt)
-        match = _TAG.search(prompt)
-        answer = self._answers.get(match[1]) if match else None
-        if answer is not None and match is not None:
-            answer(match[2] or "")
-        else:
-            self._say(_answer_text(prompt))
+        finished = self.steps.perform(steps_of(prompt))
         self.transcript.tree("system", subtype="turn_duration", durationMs=1)
         self.transcript.state("last-prompt", lastPrompt=prompt)
-        self._become("idle")
+        if finished:
+            self._fire(
+                "Stop", stop_hook_active=False, last_assistant_message=self.steps.said
+            )
+        self.become("idle")
 
     def _write_prompt(self, prompt: str) -> None:
         transcript = self.transcript
@@ -167,103 +162,19 @@ class Agent:
                 transcript.result(call, text, toolDenialKind="interrupted")
             if self.name:
                 transcript.state("custom-title", customTitle=self.name)
-            transcript.state("permission-mode", permissionMode=_recorded(self.mode))
+            transcript.state("permission-mode", permissionMode=recorded(self.mode))
         source = "sdk" if transcript.headless else "typed"
         marks = {} if transcript.headless else {"origin": {"kind": "human"}}
         transcript.tree(
             "user",
             message={"role": "user", "content": prompt},
             promptSource=source,
-            permissionMode=_recorded(self.mode),
+            permissionMode=recorded(self.mode),
             **marks,
         )
 
-    def _say(self, text: str, **fields: Any) -> None:
-        self.transcript.answer({"type": "text", "text": text}, **fields)
-        self.terminal.say(f"● {text}")
-
-    def _call(self, name: str, inputs: dict[str, Any]) -> str:
-        call = f"toolu_{uuid.uuid4().hex[:20]}"
-        block = {"type": "tool_use", "id": call, "name": name, "input": inputs}
-        self.transcript.answer(block)
-        return call
-
-    def _ask(self, waiting_for: str, lines: list[str], keys: str) -> str:
-        """Open a dialog; what it waits for stands in the registry."""
-        self._become("waiting", waiting_for=waiting_for)
-        key = self.terminal.ask(lines, keys)
-        self._become("busy")
-        return key
-
-    def _refuse(self, call: str) -> None:
-        self.transcript.result(call, "Rejected", toolDenialKind="user-rejected")
-        self._note_interrupt("[Request interrupted by user for tool use]")
-
-    def _note_interrupt(self, words: str, **fields: Any) -> None:
-        block = {"type": "text", "text": words}
-        self.transcript.tree(
-            "user", message={"role": "user", "content": [block]}, **fields
-        )
-        self.terminal.say("  ⎿  Interrupted")
-
-    def _bash(self, command: str) -> None:
-        call = self._call("Bash", {"command": command})
-        lines = ["Bash command", command, "Do you want to proceed?"]
-        lines += ["❯ 1. Yes", "  4. No", "Esc to cancel"]
-        if self._ask("permission prompt", lines, "1234" + ENTER + ESCAPE) in "4\x1b":
-            self._refuse(call)
-            return
-        output = _run(command)
-        self.terminal.say(output)
-        self.transcript.result(call, output)
-        self._say("The command has been handled. Done.")
-
-    def _ask_user(self, _: str) -> None:
-        question = "Which database should the service use?"
-        options = [{"label": label, "description": ""} for label in CHOICES]
-        call = self._call(
-            "AskUserQuestion",
-            {"questions": [{"question": question, "options": options}]},
-        )
-        numbered = [f"{number}. {it}" for number, it in enumerate(CHOICES, 1)]
-        numbered.append("Enter to select · Esc to cancel")
-        key = self._ask("input needed", [question, *numbered], "12" + ENTER + ESCAPE)
-        if key == ESCAPE:
-            self._refuse(call)
-            return
-        choice = CHOICES[1] if key == "2" else CHOICES[0]
-        self.transcript.result(call, f'Answered: "{question}"="{choice}"')
-        self._say("Thank you, I will use your answer. Done.")
-
-    def _plan(self, _: str) -> None:
-        call = self._call("ExitPlanMode", {"plan": "# Plan\n\n1. Do it."})
-        lines = ["Ready to code?", "# Plan", "1. Do it.", "Would you like to proceed?"]
-        lines += ["❯ 1. Yes, and use auto mode", "  2. Yes, manually approve edits"]
-        if self._ask("permission prompt", lines, "123" + ENTER + ESCAPE) in "3\x1b":
-            self._refuse(call)
-            return
-        self.transcript.result(call, "User has approved your plan.")
-        self._say("The plan has been handled. Done.")
-
-    def _dialog(self, _: str) -> None:
-        self._ask("dialog open", ["Some dialog", "Enter to close"], ENTER + ESCAPE)
-        self._say("The dialog is closed.")
-
-    def _slow(self, seconds: str) -> None:
-        words = [f"word{number}" for number in range(1, 4 * int(seconds or 1) + 1)]
-        for number in range(len(words)):
-            self.terminal.title("◑ Claude Code" if number % 2 else "◐ Claude Code")
-            self.terminal.spinner = f"✻ Working… ({number // 4}s · ↓ {number} tokens)"
-            self.terminal.paint()
-            is_interrupted = not self.terminal.wait(0.25)
-            self.terminal.spinner = ""
-            if is_interrupted:
-                self._say(" ".join(words[:number]), isAbortedMidStream=True)
-                self._note_interrupt(
-                    "[Request interrupted by user]", interruptedMessageId="msg_aborted"
-                )
-                return
-        self._say(" ".join(words) + ".")
+    def _fire(self, event: str, **fields: object) -> None:
+        self.steps.fire(event, **fields)
 
     def _say_goodbye(self) -> None:
         if self.transcript.records:
@@ -271,31 +182,6 @@ class Agent:
                 "\r\nResume this session with:\r\n"
                 f"claude --resume {self.transcript.conversation}\r\n"
             )
-
-
-def _answer_text(prompt: str) -> str:
-    match = _TAG.search(prompt)
-    if match is None:
-        return f"Stub answer to: {prompt}"
-    if match[1] == "text":
-        return match[2] or ""
-    return QUESTION if match[1] == "question" else "Done."
-
-
-def _recorded(mode: str) -> str:
-    return "default" if mode == "manual" else mode
-
-
-def _run(command: str) -> str:
-    done = subprocess.run(
-        ["/bin/sh", "-c", command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=COMMAND_LIMIT_SECONDS,
-        check=False,
-    )
-    return done.stdout.decode("utf-8", "replace").rstrip() or "(no output)"
 
 
 def _parse(words: list[str]) -> argparse.Namespace:

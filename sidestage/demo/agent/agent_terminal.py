@@ -8,6 +8,10 @@ import termios
 import time
 import tty
 from collections import deque
+from subprocess import Popen
+from typing import Any
+
+from sidestage.demo.agent.agent_hooks import read_decision
 
 ENTER, ESCAPE, DOWN, INTERRUPT = "\r", "\x1b", "\x1b[B", "\x03"
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
@@ -87,18 +91,37 @@ class Terminal:
         elif key is not None and (key >= " " or "\n" in key) and key[0] != ESCAPE:
             self.input += key
 
-    def ask(self, lines: list[str], keys: str) -> str:
-        """Show a dialog until one of *keys* is pressed; return that key."""
+    def ask(
+        self, lines: list[str], keys: str, hooks: list[Popen[bytes]] | None = None
+    ) -> str | dict[str, Any]:
+        """Show a dialog until one of *keys* is pressed or one of *hooks* decides."""
+        waiting = list(hooks or ())
         self.dialog = ["─" * 40, *lines]
         try:
             while True:
                 self.paint()
-                key = self.read_key()
+                decision = self._next_decision(waiting)
+                if decision is not None:
+                    return decision
+                key = self.read_key(0)
                 if key is not None and key in keys:
                     return key
         finally:
             self.dialog = []
             self.paint()
+
+    def _next_decision(self, waiting: list[Popen[bytes]]) -> dict[str, Any] | None:
+        """Wait for a key or a hook; return what a hook decided, if one did."""
+        if self._keys:
+            return None
+        outputs = {it.stdout.fileno(): it for it in waiting if it.stdout is not None}
+        ready, _, _ = select.select([0, *outputs], [], [])
+        for output in ready:
+            if output in outputs:
+                process = outputs[output]
+                waiting.remove(process)
+                return read_decision(process)
+        return None
 
     def wait(self, seconds: float) -> bool:
         """Wait, taking what is typed into the box; False if Escape was pressed."""
