@@ -171,7 +171,7 @@ def _application(
             public_urls=settings.public_urls,
             allowed_origins=settings.allowed_origins,
             health=lambda: health_of(wired),
-            capabilities=CAPABILITIES,
+            capabilities=(*CAPABILITIES, *(("demo",) if settings.demo else ())),
         ),
     )
     tickets = BrowserTickets(utc_now)

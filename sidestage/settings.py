@@ -84,6 +84,10 @@ class Settings:
         4 << 20,
         "How large one kept screen may be; its oldest lines are left out first.",
     )
+    demo: bool = _setting(
+        False,  # noqa: FBT003 the default of a flag
+        "Say to clients that this server is a demonstration (`sidestage demo`).",
+    )
     log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`.")
 
     @property

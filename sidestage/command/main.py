@@ -23,6 +23,7 @@ _SUBCOMMANDS: Final = (
     "token",
     "doctor",
     "schema",
+    "demo",
 )
 INTERRUPTED_STATUS: Final = 130
 """What shells give a program that SIGINT ended: 128 + 2."""

@@ -1,0 +1,105 @@
+"""`sidestage demo`: everything moves, and nothing of it stays."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.running_server import RunningServer
+from tests.waiting import wait_for
+
+EVERY_STATE = {"RUNNING", "ASKING", "IDLE", "ENDED"}
+MINUTE_SECONDS = 60.0
+FEED = """subscription { outsideSessionFeed {
+  kind more removedIds upserts { id state name waitingFor { kind } } } }"""
+
+
+class Demo(RunningServer):
+    """The server that the demonstration runs, found by what it prints."""
+
+    def __init__(self, home: Path) -> None:
+        environment = {
+            "HOME": str(home),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(home),
+        }
+        super().__init__(
+            environment=environment, program=("-P", "-m", "sidestage", "demo")
+        )
+
+    @property
+    def stage(self) -> Path:
+        """The scratch folder."""
+        [stage] = self.home.glob("sidestage-demo-*")
+        return stage
+
+
+@contextmanager
+def demo(home: Path) -> Iterator[Demo]:
+    """Run a demonstration; make sure that it ends."""
+    running = Demo(home)
+    running.start()
+    running.state_dir = running.stage / "state"
+    try:
+        yield running
+    finally:
+        if running.is_running:
+            running.stop()
+
+
+def processes_below(folder: Path) -> list[psutil.Process]:
+    """Return every process that was started with a word that names *folder*."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(folder) in word for word in process.info["cmdline"] or ())
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_every_state_is_seen_within_a_minute_and_nothing_stays(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with demo(tmp_path) as running:
+        with running.follow(FEED) as feed:
+            feed.until(
+                lambda: {state for _, state in feed.history} >= EVERY_STATE,
+                seconds=MINUTE_SECONDS,
+            )
+            feed.until(lambda: kinds_asked(feed.rows) >= {"PERMISSION", "QUESTION"})
+        assert "demo" in running.query("{ server { capabilities } }")["server"][
+            "capabilities"
+        ]
+        stage = running.stage
+        assert processes_below(stage)
+        assert running.stop(number) == 0
+    wait_for(lambda: not processes_below(stage), "its processes end")
+    assert not stage.exists()
+
+
+def kinds_asked(rows: dict[str, dict[str, object]]) -> set[object]:
+    """Return what the sessions wait for now."""
+    waiting = [row["waitingFor"] for row in rows.values()]
+    return {it["kind"] for it in waiting if isinstance(it, dict)}
+
+
+def test_its_port_can_be_chosen_and_its_failure_is_told(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "sidestage", "demo", "--port", "70000"],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "did not start" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("sidestage-demo-*"))
