@@ -47,7 +47,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(arguments: argparse.Namespace) -> int:
     """Play until stopped."""
     asyncio.run(_demonstrate(arguments.port))
-    sys.stdout.write("The demonstration is over; its scratch home is removed.\n")
+    sys.stderr.write("The demonstration is over; its scratch home is removed.\n")
     return 0
 
 
@@ -144,7 +144,6 @@ def _wait_for_exit(descriptor: int) -> None:
 async def _prepare(stage: Stage) -> None:
     for name in FOLDERS[:-1]:  # the last one shows what an unregistered folder is
         await _tell(stage, "projects", "add", str(stage.folder(name)))
-    # await _tell(stage, "hooks", "install")
 
 
 async def _tell(stage: Stage, *words: str) -> None:

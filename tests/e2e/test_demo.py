@@ -74,9 +74,10 @@ def test_every_state_is_seen_within_a_minute_and_nothing_stays(
                 seconds=MINUTE_SECONDS,
             )
             feed.until(lambda: kinds_asked(feed.rows) >= {"PERMISSION", "QUESTION"})
-        assert "demo" in running.query("{ server { capabilities } }")["server"][
-            "capabilities"
-        ]
+        assert (
+            "demo"
+            in running.query("{ server { capabilities } }")["server"]["capabilities"]
+        )
         stage = running.stage
         assert processes_below(stage)
         assert running.stop(number) == 0
@@ -93,7 +94,11 @@ def kinds_asked(rows: dict[str, dict[str, object]]) -> set[object]:
 def test_its_port_can_be_chosen_and_its_failure_is_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "sidestage", "demo", "--port", "70000"],
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
+        env={
+            "HOME": str(tmp_path),
+            "PATH": os.environ["PATH"],
+            "TMPDIR": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=False,
