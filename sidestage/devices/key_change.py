@@ -60,7 +60,7 @@ class KeyChange:
         kept = tuple(
             self._news(device, previous)
             for device in self.registry.list_live()
-            if device.paired_at < previous.rotated_at
+            if device.paired_at <= previous.rotated_at
             and not self._is_told(device, previous)
         )
         if kept:
