@@ -19,6 +19,7 @@ from starlette.routing import Route
 from api.checks import list_findings
 from sidestage.devices.browser_tickets import BrowserTickets
 from sidestage.devices.keeper import TokenKeeper
+from sidestage.devices.key_change import KeyChange
 from sidestage.devices.model import Principal, PrincipalKind, Scope
 from sidestage.devices.tokens import StoredToken
 from sidestage.errors import InvalidInput, PermissionDenied, SidestageError
@@ -40,6 +41,7 @@ class ControlParts:
     tickets: BrowserTickets
     url: str
     """Where a browser on this machine finds the server."""
+    key_change: KeyChange
 
 
 def control_routes(parts: ControlParts) -> list[Route]:
@@ -73,6 +75,15 @@ def control_routes(parts: ControlParts) -> list[Route]:
         ticket = parts.tickets.issue()
         return JSONResponse({"url": f"{parts.url}/#ticket={ticket}"}, status_code=201)
 
+    async def rotate_keys(request: Request) -> Response:
+        compromised = (await _body(request)).get("compromised", False)
+        if not isinstance(compromised, bool):
+            raise InvalidInput("compromised must be true or false.")
+        devices = await parts.key_change.rotate(
+            compromised=compromised, actor=_principal(request)
+        )
+        return JSONResponse({"devices": devices})
+
     async def check(_: Request) -> Response:
         # In a thread: it starts programs and reads files.
         findings = await asyncio.to_thread(list_findings, parts.settings)
@@ -82,6 +93,7 @@ def control_routes(parts: ControlParts) -> list[Route]:
     return [
         Route("/control/checks", _guarded(check, Scope.VIEW), methods=["GET"]),
         Route("/control/browser-tickets", _guarded(issue_ticket), methods=["POST"]),
+        Route("/control/keys/rotate", _guarded(rotate_keys), methods=["POST"]),
         Route(base, _guarded(list_tokens), methods=["GET"]),
         Route(base, _guarded(create), methods=["POST"]),
         Route(f"{base}/rotate", _guarded(rotate), methods=["POST"]),

@@ -176,7 +176,9 @@ def _application(
     )
     tickets = BrowserTickets(utc_now)
     url = _local_url(settings, port)
-    control = ControlParts(wired.keeper, settings, tickets, url)
+    control = ControlParts(
+        wired.keeper, settings, tickets, url, wired.devices.key_change
+    )
     login = LoginParts(wired.keeper, tickets, utc_now, time.monotonic)
     routes = [gateway.route, *control_routes(control), login_route(login)]
     app = create_app(parts, extra_routes=routes)

@@ -42,7 +42,7 @@ class Client:
         answer = self.request("POST", "/graphql", body)
         errors = answer.get("errors")
         if errors:
-            raise CommandFailed(str(errors[0].get("message")))
+            raise CommandFailed(_sentence(errors[0]))
         data = answer.get("data")
         if not isinstance(data, dict):
             raise CommandFailed("The server's answer holds no data.")
@@ -69,6 +69,13 @@ class Client:
         if response.is_error and "errors" not in answer:
             raise CommandFailed(str(answer.get("message", response.reason_phrase)))
         return answer
+
+
+def _sentence(error: Json) -> str:
+    code = error.get("extensions", {}).get("code")
+    # Here only who runs inside an agent lacks a scope: the owner has all of them.
+    advice = " Run this in your own terminal." if code == "PERMISSION_DENIED" else ""
+    return f"{error.get('message')}{advice}"
 
 
 @contextmanager

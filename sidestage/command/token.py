@@ -87,8 +87,8 @@ def _cells(token: Mapping[str, Any]) -> tuple[Text, ...]:
     return (
         cell(token["name"]),
         Text(" ".join(token["scopes"])),
-        Text(_minute(token["lastUsedAt"])),
-        Text(_minute(token["expiresAt"])),
+        Text(minute(token["lastUsedAt"])),
+        Text(minute(token["expiresAt"])),
         Text(token["id"]),
     )
 
@@ -141,7 +141,7 @@ def _hours(text: str) -> int:
     )
 
 
-def _minute(at: str | None) -> str:
+def minute(at: str | None) -> str:
     """Return an instant in local time, to the minute."""
     if at is None:
         return "never"
