@@ -46,7 +46,36 @@ class ControlParts:
 
 def control_routes(parts: ControlParts) -> list[Route]:
     """Return the routes; each refuses whoever is not on the control socket."""
+    return [*_machine_routes(parts), *_token_routes(parts)]
 
+
+def _machine_routes(parts: ControlParts) -> list[Route]:
+    async def issue_ticket(_: Request) -> Response:
+        ticket = parts.tickets.issue()
+        return JSONResponse({"url": f"{parts.url}/#ticket={ticket}"}, status_code=201)
+
+    async def rotate_keys(request: Request) -> Response:
+        compromised = (await _body(request)).get("compromised", False)
+        if not isinstance(compromised, bool):
+            raise InvalidInput("compromised must be true or false.")
+        devices = await parts.key_change.rotate(
+            compromised=compromised, actor=_principal(request)
+        )
+        return JSONResponse({"devices": devices})
+
+    async def check(_: Request) -> Response:
+        # In a thread: it starts programs and reads files.
+        findings = await asyncio.to_thread(list_findings, parts.settings)
+        return JSONResponse({"checks": [asdict(each) for each in findings]})
+
+    return [
+        Route("/control/checks", _guarded(check, Scope.VIEW), methods=["GET"]),
+        Route("/control/browser-tickets", _guarded(issue_ticket), methods=["POST"]),
+        Route("/control/keys/rotate", _guarded(rotate_keys), methods=["POST"]),
+    ]
+
+
+def _token_routes(parts: ControlParts) -> list[Route]:
     async def list_tokens(_: Request) -> Response:
         return JSONResponse({"tokens": [_shown(t) for t in parts.keeper.list_tokens()]})
 
@@ -71,29 +100,8 @@ def control_routes(parts: ControlParts) -> list[Route]:
         revoked = await parts.keeper.revoke(token_id, actor=_principal(request))
         return JSONResponse({"revoked": revoked})
 
-    async def issue_ticket(_: Request) -> Response:
-        ticket = parts.tickets.issue()
-        return JSONResponse({"url": f"{parts.url}/#ticket={ticket}"}, status_code=201)
-
-    async def rotate_keys(request: Request) -> Response:
-        compromised = (await _body(request)).get("compromised", False)
-        if not isinstance(compromised, bool):
-            raise InvalidInput("compromised must be true or false.")
-        devices = await parts.key_change.rotate(
-            compromised=compromised, actor=_principal(request)
-        )
-        return JSONResponse({"devices": devices})
-
-    async def check(_: Request) -> Response:
-        # In a thread: it starts programs and reads files.
-        findings = await asyncio.to_thread(list_findings, parts.settings)
-        return JSONResponse({"checks": [asdict(each) for each in findings]})
-
     base = "/control/tokens"
     return [
-        Route("/control/checks", _guarded(check, Scope.VIEW), methods=["GET"]),
-        Route("/control/browser-tickets", _guarded(issue_ticket), methods=["POST"]),
-        Route("/control/keys/rotate", _guarded(rotate_keys), methods=["POST"]),
         Route(base, _guarded(list_tokens), methods=["GET"]),
         Route(base, _guarded(create), methods=["POST"]),
         Route(f"{base}/rotate", _guarded(rotate), methods=["POST"]),
