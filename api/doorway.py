@@ -26,6 +26,11 @@ WARN_AGAIN_SECONDS: Final = 60.0
 _log = logging.getLogger(__name__)
 
 
+def descriptor_limit() -> int:
+    """Return this process's soft limit of open files, which is what children get."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
 def raise_descriptor_limit() -> int:
     """Raise this process's soft limit of open files; return what it is then."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -31,7 +31,12 @@ from api.control_socket import (
     control_protocols,
     open_control_socket,
 )
-from api.doorway import Doorway, connections_limit, raise_descriptor_limit
+from api.doorway import (
+    Doorway,
+    connections_limit,
+    descriptor_limit,
+    raise_descriptor_limit,
+)
 from api.listener import open_listener
 from api.network_protocols import network_protocols
 from api.wiring.background import running
@@ -95,12 +100,16 @@ async def serve(
     """
     check_bind(settings)
     prepare_state_folder(settings.state_dir)
+    # Programs that use select(2) break above 1,024: terminals get what we were given.
+    descriptors = descriptor_limit()
     doorway = Doorway(connections_limit(raise_descriptor_limit()))
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state_folder(settings.state_dir))
         stop = stack.enter_context(_stop_event())
         listener = stack.enter_context(open_listener(settings.host, settings.port))
-        wired = await stack.enter_async_context(open_parts(settings, seams))
+        wired = await stack.enter_async_context(
+            open_parts(settings, seams, descriptors=descriptors)
+        )
         gateway = await stack.enter_async_context(
             open_gateway(wired.terminals.host, wired.terminals.desk, wired.keeper)
         )

@@ -57,9 +57,11 @@ class Wired:
 
 @asynccontextmanager
 async def open_parts(
-    settings: Settings, seams: Seams | None = None
+    settings: Settings, seams: Seams | None = None, *, descriptors: int
 ) -> AsyncGenerator[Wired]:
     """Make every part; the list of sessions is complete when the block begins.
+
+    *descriptors* is the soft limit of open files that terminals are started with.
 
     The caller has prepared and locked the state folder.
     """
@@ -74,7 +76,16 @@ async def open_parts(
         discovery = await enter(open_sessions(settings, ground, projects))
         hooks = make_hooks(settings, seams, ground, discovery)
         terminals = await enter(
-            open_terminals(settings, seams, ground, keeper, projects, discovery, hooks)
+            open_terminals(
+                settings,
+                seams,
+                ground,
+                keeper,
+                projects,
+                discovery,
+                hooks,
+                descriptors=descriptors,
+            )
         )
         handover = await enter(
             open_handover(

@@ -46,6 +46,8 @@ async def open_terminals(
     projects: ProjectRegistry,
     discovery: Discovery,
     hooks: Hooks,
+    *,
+    descriptors: int,
 ) -> AsyncGenerator[Terminals]:
     """Reach the host, started if need be, until the block ends.
 
@@ -60,7 +62,7 @@ async def open_terminals(
             folder_inside=HOOK_FOLDER_INSIDE if settings.sandbox else None,
         ),
     )
-    arguments = _host_arguments(settings)
+    arguments = _host_arguments(settings, descriptors)
     async with open_host(settings.state_dir, arguments=arguments) as host:
         desk = TerminalDesk(
             DeskParts(
@@ -92,10 +94,11 @@ async def _void_tickets(desk: TerminalDesk, keeper: TokenKeeper) -> None:
         desk.drop_token(token_id)
 
 
-def _host_arguments(settings: Settings) -> tuple[str, ...]:
+def _host_arguments(settings: Settings, descriptors: int) -> tuple[str, ...]:
     limits = (
         *("--running-limit", str(settings.terminals_limit)),
         *("--records-limit", str(settings.records_limit)),
         *("--record-bytes", str(settings.record_limit_bytes)),
+        *("--descriptors", str(descriptors)),
     )
     return (*limits, "--allow-root") if settings.allow_root else limits

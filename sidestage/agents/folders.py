@@ -15,7 +15,8 @@ class Folder:
 
     real_path: str
     """Without links, as it was when first looked at; as recorded if it was absent."""
-    exists: bool
+    exists: bool | None
+    """None: nobody has looked yet."""
 
 
 def look_at_folders(

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,6 +25,11 @@ WATCH_RETRY_SECONDS: Final = 60.0
 """How often it is tried again to have a watch."""
 WATCH_LIMIT_FOLDERS: Final = 8_192
 """Folders watched at once, Linux's smallest default for a whole user."""
+REOPEN_LIMIT: Final = 20
+"""Watches opened in ten seconds: a start makes a few folders one after the other."""
+REOPEN_WINDOW_SECONDS: Final = 10.0
+"""Past the limit a watch opens every half second: who changes a watched folder's mode
+in a loop must not have every file looked at as often."""
 _ANCHOR_LIMIT: Final = 64
 """Parents climbed to find one that exists."""
 
@@ -84,6 +90,7 @@ class FolderWatch:
     open_notifier: Callable[[list[str]], Notifier] = open_notifier
     poll_seconds: float = POLL_SECONDS
     retry_seconds: float = WATCH_RETRY_SECONDS
+    window_seconds: float = REOPEN_WINDOW_SECONDS
 
     _replan: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -93,8 +100,10 @@ class FolderWatch:
 
     async def changes(self) -> AsyncGenerator[Changes]:
         """Yield changes until closed; each new watch begins with a rescan."""
+        opened: deque[float] = deque(maxlen=REOPEN_LIMIT)
         with ThreadPoolExecutor(1, "sidestage-watch") as thread:
             while True:
+                await self._pace(opened)
                 self._replan.clear()
                 anchors = await asyncio.to_thread(find_anchors, self.plan)
                 try:
@@ -111,6 +120,16 @@ class FolderWatch:
                 yield Changes(rescan=True)
                 async for changes in self._watch(notifier, anchors, thread):
                     yield changes
+
+    async def _pace(self, opened: deque[float]) -> None:
+        """Wait if the last watches were *opened* too fast one after the other.
+
+        What changes meanwhile is told by the rescan that a new watch begins with.
+        """
+        now = asyncio.get_running_loop().time()
+        if len(opened) == REOPEN_LIMIT and now - opened[0] < self.window_seconds:
+            await asyncio.sleep(self.window_seconds / REOPEN_LIMIT)
+        opened.append(asyncio.get_running_loop().time())
 
     async def _watch(
         self,

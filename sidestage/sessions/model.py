@@ -149,7 +149,8 @@ class Session:
     name: str
     directory: str | None
     """The folder of the transcript's first record, as recorded; resolved once."""
-    directory_exists: bool
+    directory_exists: bool | None
+    """None: nobody has looked yet, which takes a moment for a new row."""
     current_directory: str | None
     project_id: ProjectId | None
     state: SessionState

@@ -26,6 +26,7 @@ OTHER_HOST: Final = "On a host, so it can't be resumed here."
 NO_CONVERSATION: Final = "There is no conversation id, so it can't be resumed."
 NOTHING_SAID: Final = "Nothing was said in this session yet, so it can't be resumed."
 NO_FOLDER: Final = "Its folder no longer exists, so it can't be resumed."
+UNSEEN_FOLDER: Final = "Its folder was not looked at yet. Try again in a moment."
 STARTING: Final = "An agent is just starting in this folder. Try again in a moment."
 TAKEN: Final = "Someone opened this conversation elsewhere just now."
 
@@ -49,7 +50,11 @@ def _without_prompt(session: Session, _p: Project | None, _: HostId) -> bool:
 
 
 def _without_folder(session: Session, _p: Project | None, _: HostId) -> bool:
-    return session.directory is None or not session.directory_exists
+    return session.directory is None or session.directory_exists is False
+
+
+def _before_a_look(session: Session, _p: Project | None, _: HostId) -> bool:
+    return session.directory_exists is None
 
 
 _CHECKS: Final[tuple[tuple[_Check, str], ...]] = (
@@ -58,6 +63,7 @@ _CHECKS: Final[tuple[tuple[_Check, str], ...]] = (
     (_without_conversation, NO_CONVERSATION),  # 5
     (_without_prompt, NOTHING_SAID),  # 6
     (_without_folder, NO_FOLDER),  # 7
+    (_before_a_look, UNSEEN_FOLDER),  # 7, for a moment
 )
 
 

@@ -43,6 +43,8 @@ class CloseCode(IntEnum):
     """There is no such terminal (any more)."""
     TIMEOUT = 4408
     """No first message in time, or nothing heard for 50 seconds."""
+    QUOTA = 4429
+    """This token has as many sockets open as one may: close one first."""
     READ_ONLY = 4409
     """A VIEW ticket admits no input and no size."""
 

@@ -28,6 +28,8 @@ from terminal_host.gateway.sizes import Size, SizeOwners
 PATH: Final = "/terminals/{terminal_id}/socket"
 CLIENTS_LIMIT: Final = 256
 """Each holds up to 1 MiB on its way and a connection to the host."""
+TOKEN_CLIENTS_LIMIT: Final = 64
+"""Of these, with one token: a wall of terminals has room, and three others do too."""
 STRANGERS_LIMIT: Final = 32
 """Sockets that have shown no ticket yet. Beyond them the oldest goes: an honest client
 shows its ticket at once, so strangers keep nobody out."""
@@ -149,6 +151,7 @@ class TerminalGateway:
             admission = self._tickets.spend_ticket(terminal_id, attach.ticket)
         except TicketRefused as error:
             raise Closing(CloseCode.UNAUTHENTICATED, str(error)) from error
+        self._check_quota(admission.principal)
         return TerminalClient(
             websocket,
             admission,
@@ -157,6 +160,17 @@ class TerminalGateway:
             door=self._door,
             sizes=self._sizes,
         )
+
+    def _check_quota(self, principal: Principal) -> None:
+        """Raise `Closing` for one socket too many of a token."""
+        owner = _owner(principal)
+        held = sum(_owner(client.principal) == owner for client in self._clients)
+        if held >= TOKEN_CLIENTS_LIMIT:
+            _log.warning("a terminal's socket too many of one token was refused")
+            raise Closing(
+                CloseCode.QUOTA,
+                f"{TOKEN_CLIENTS_LIMIT} terminal sockets are open with this token.",
+            )
 
     async def _first_message(self, websocket: WebSocket) -> Attach:
         patience = asyncio.timeout(self._first_message_seconds)
@@ -210,6 +224,11 @@ class TerminalGateway:
             _log.warning("a terminal's size could not be set: no host")
         except SidestageError as error:  # it has ended meanwhile
             _log.debug("a terminal's size was not set: %s", error)
+
+
+def _owner(principal: Principal) -> str:
+    """Return whose sockets are counted together; the control socket shows no token."""
+    return principal.token_id or principal.actor
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    if options.descriptors is not None:
+        _limit_descriptors(options.descriptors)
     os.chdir("/")  # a long-lived process keeps no folder in use
     with _lock(options.state_dir) as held:
         if not held:
@@ -85,6 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         )
     return 0
+
+
+def _limit_descriptors(soft: int) -> None:
+    """Set our soft limit of open files, and with it that of every terminal.
+
+    `serve` raises its own; programs that use select(2) end above 1,024 open files.
+    """
+    before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    except (OSError, ValueError) as error:
+        _log.warning("At most %d files can be open: %s", before, error)
 
 
 def _open_records(store: RecordStore) -> tuple[RecordMeta, ...]:
@@ -193,6 +208,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--records-limit", type=int, default=RECORDS_LIMIT)
     parser.add_argument("--record-seconds", type=float, default=RECORD_SECONDS)
     parser.add_argument("--record-bytes", type=int, default=RECORD_LIMIT_BYTES)
+    parser.add_argument("--descriptors", type=int, default=None)
     parser.add_argument("--allow-root", action="store_true")
     parser.add_argument("--ready-fd", type=int, default=None)
     options = parser.parse_args(arguments)

@@ -247,7 +247,7 @@ class Joiner:
             modified_at=transcript.modified_at if transcript else None,
             entry=entry,
             directory=directory.real_path if directory else None,
-            directory_exists=directory is not None and directory.exists,
+            directory_exists=directory.exists if directory else False,
             is_placed=is_placed,
             processes=tuple(run.sighting.run for run in evidence.live()),
             headless=self._headless(conversation),
@@ -298,7 +298,7 @@ class Joiner:
         known = self.folders.get(path)
         if known is None:
             self.unknown_folders.add(path)
-            return Folder(path, exists=False)
+            return Folder(path, exists=None)
         return known
 
     def _find_bystander(

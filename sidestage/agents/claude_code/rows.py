@@ -58,7 +58,7 @@ class Known:
     """The newest process's registry entry, also after that process ended."""
     directory: str | None
     """Where the conversation began, without links."""
-    directory_exists: bool
+    directory_exists: bool | None
     is_placed: bool
     """Whether its transcript lies where a session of that folder has it."""
     processes: tuple[Process, ...]

@@ -14,6 +14,7 @@ import pytest
 from api.doorway import DESCRIPTORS_WANTED
 from tests.e2e.api.serving import Served, served
 from tests.e2e.running_server import RunningServer
+from tests.waiting import wait_for
 
 SOON_SECONDS = 0.3
 """The deadlines of a server under test."""
@@ -188,6 +189,10 @@ def test_more_strangers_than_the_usual_descriptors_keep_no_owner_out(
             stack.enter_context(server)
         soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
         assert soft == min(hard, DESCRIPTORS_WANTED)
+        host = wait_for(server.host_pid, "the terminal host listens")
+        # Its terminals are given what we were given, not what we need ourselves.
+        assert host is not None
+        assert resource.prlimit(host, resource.RLIMIT_NOFILE) == (200, hard)
         port = int(server.url.rsplit(":", 1)[1])
         for _ in range(300):
             stack.enter_context(socket.create_connection(("127.0.0.1", port)))

@@ -1,6 +1,6 @@
 import asyncio
 import threading
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,33 @@ async def test_a_folder_that_goes_while_we_plan_is_planned_anew(
     async with asyncio.timeout(5), aclosing(made.changes()) as changes:
         assert (await anext(changes)).rescan
     assert health == [None]
+
+
+async def test_a_folder_that_always_changes_is_not_watched_anew_each_time(
+    tmp_path: Path,
+) -> None:
+    """A loop of chmod had the whole tree looked at sixty times a second."""
+    opened = 0
+
+    class Restless:
+        def watch(self, *_: object) -> set[tuple[int, str]]:
+            return {(2, str(tmp_path))}
+
+        def close(self) -> None:
+            pass
+
+    def opener(folders: list[str]) -> Restless:
+        nonlocal opened
+        opened += 1
+        return Restless()
+
+    made, _ = watch(tmp_path, open_notifier=opener, window_seconds=3600)
+    async with aclosing(made.changes()) as changes:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                async for _ in changes:
+                    pass
+    assert opened == watching.REOPEN_LIMIT
 
 
 @pytest.mark.parametrize(

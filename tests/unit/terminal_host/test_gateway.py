@@ -24,11 +24,12 @@ from terminal_host.gateway.client import (
 )
 from terminal_host.gateway.host_attachment import HostAttachment
 from terminal_host.gateway.host_client import HostClient
-from terminal_host.gateway.messages import INPUT_LIMIT_BYTES, Attach
+from terminal_host.gateway.messages import INPUT_LIMIT_BYTES, Attach, CloseCode
 from terminal_host.gateway.sizes import SizeOwners
 from terminal_host.gateway.socket import (
     CLIENTS_LIMIT,
     STRANGERS_LIMIT,
+    TOKEN_CLIENTS_LIMIT,
     TerminalGateway,
 )
 from terminal_host.host_messages import Attached, AttachRequest
@@ -134,11 +135,12 @@ class Desk:
     """Admits whoever says the mode as the ticket."""
 
     current = True
+    principal = DEVICE
 
     def spend_ticket(self, terminal_id: TerminalId, secret: str) -> Admission:
         if secret not in ("CONTROL", "VIEW"):
             raise TicketRefused("This ticket is not good here.")
-        return Admission(terminal_id, TicketMode(secret), DEVICE)
+        return Admission(terminal_id, TicketMode(secret), self.principal)
 
     def is_current(self, principal: Principal) -> bool:
         return self.current
@@ -439,3 +441,17 @@ class SilentHost:
         del request
         await asyncio.Event().wait()
         raise AssertionError
+
+
+async def test_one_token_cannot_take_every_place(
+    stage: Set, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that may only look could hold all 256, and kept every other device out."""
+    assert 20 < TOKEN_CLIENTS_LIMIT <= CLIENTS_LIMIT // 4
+    monkeypatch.setattr("terminal_host.gateway.socket.TOKEN_CLIENTS_LIMIT", 1)
+    stage.host.answers = [attached(), attached()]
+    await stage.serve(ticket="VIEW").message("attached")
+    assert await stage.serve(ticket="VIEW").close_code() == CloseCode.QUOTA
+    other = Principal(PrincipalKind.BROWSER, DEVICE.scopes, "token:2", token_id="2")
+    stage.desk.principal = other
+    await stage.serve(ticket="VIEW").message("attached")

@@ -66,7 +66,7 @@ def make_session(
     project_id: ProjectId | None = None,
     has_prompt: bool = True,
     directory: str | None = "/srv/p",
-    directory_exists: bool = True,
+    directory_exists: bool | None = True,
     host_id: HostId = HERE,
 ) -> Session:
     return Session(

@@ -57,6 +57,12 @@ def test_an_ended_session_that_fails_no_check_can_be_resumed() -> None:
     assert shown.available
 
 
+def test_a_folder_that_nobody_looked_at_is_not_said_to_be_gone() -> None:
+    """A row that was just found said so, until the look at its folder came back."""
+    refusal = find_refusal(replace(ENDED, directory_exists=None), PROJECT, here=HOST)
+    assert refusal == "Its folder was not looked at yet. Try again in a moment."
+
+
 @pytest.mark.parametrize("check", FAILURES)
 def test_each_check_has_its_sentence(check: int) -> None:
     assert find_refusal(failing(check), PROJECT, here=HOST) == FAILURES[check][1]
