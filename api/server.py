@@ -167,6 +167,7 @@ def _application(
         adoption=wired.adoption,
         hooks=wired.hooks.installer,
         terminals=wired.terminals.desk,
+        requests=wired.requests.desk,
         devices=wired.devices.desk,
         pairings=wired.devices.pairings,
         handovers=wired.handover,
@@ -216,7 +217,11 @@ def health_of(wired: Wired) -> Health:
             f"Screens are kept by the engine {engine!r}, which is less "
             f"exact than {BEST_ENGINE!r}: that one cannot be loaded on this machine."
         )
-    counters = {**source.counters, **wired.hooks.counters()}
+    counters = {
+        **source.counters,
+        **wired.hooks.counters(),
+        **wired.requests.counters(),
+    }
     return Health(ok=not notes, notes=tuple(notes), counters=counters)
 
 

@@ -14,6 +14,12 @@ from sidestage.devices.pairings import PairingEnd, PairingState
 from sidestage.errors import ErrorCode, SidestageError
 from sidestage.feeds import FeedKind
 from sidestage.handover.model import OfferBlock, OfferDelivery, OfferState
+from sidestage.requests.model import (
+    RequestEnd,
+    RequestKind,
+    RequestState,
+    RequestVerdict,
+)
 from sidestage.sessions.board import UsageBucket
 from sidestage.sessions.hook_setup import HookState
 from sidestage.sessions.model import (
@@ -163,6 +169,53 @@ describe(
     {
         TicketMode.CONTROL: "See the screen, type, set the size. Needs `TERMINAL`.",
         TicketMode.VIEW: "See the screen. Needs `READ`.",
+    },
+)
+describe(
+    RequestKind,
+    "What a live session asks a person for.",
+    {
+        RequestKind.PERMISSION: "Leave to use a tool. Takes `allow` or `deny`.",
+        RequestKind.QUESTION: "Answers to questions. Takes `answer` or `deny`.",
+        RequestKind.PLAN: "Approval of a plan. Takes `allow`, or `deny` with feedback.",
+    },
+)
+describe(
+    RequestState,
+    "Where a request stands.",
+    {
+        RequestState.PENDING: "It waits for a person; a device can answer.",
+        RequestState.ANSWERING: "A device's answer is on its way to the agent.",
+        RequestState.KEYBOARD_ONLY: (
+            "It waits for a person, but only the agent's own dialog can answer: its "
+            "hook is gone, or the time for devices is over."
+        ),
+        RequestState.ANSWERED: "A device's answer was handed to the agent.",
+        RequestState.WITHDRAWN: "It is settled without a device: see `settledBy`.",
+        RequestState.TIMED_OUT: (
+            "Nobody answered in time and the agent went on. It is nobody's no."
+        ),
+    },
+)
+describe(
+    RequestEnd,
+    "What ended a request.",
+    {
+        RequestEnd.DEVICE: "A device's answer.",
+        RequestEnd.KEYBOARD: "The agent's own dialog: an answer, a no, or Esc.",
+        RequestEnd.SESSION_ENDED: "The agent's process ended or moved on.",
+        RequestEnd.TIME_OUT: "Nobody answered in time.",
+        RequestEnd.POLICY: "Its folder is not adopted any more.",
+        RequestEnd.UNKNOWN: "Nobody saw how: the server was away.",
+    },
+)
+describe(
+    RequestVerdict,
+    "What a device decided.",
+    {
+        RequestVerdict.ALLOW: "The tool may be used; the plan is approved.",
+        RequestVerdict.DENY: "No, perhaps with a note to the model.",
+        RequestVerdict.ANSWER: "The questions are answered.",
     },
 )
 describe(

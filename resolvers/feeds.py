@@ -37,6 +37,7 @@ from sidestage.feeds import (
     write_cursor,
 )
 from sidestage.ids import SessionId
+from sidestage.requests.model import AgentRequest
 from sidestage.sessions import model as sessions
 from sidestage.sessions.filter import SessionFilter
 from sidestage.terminals import model as terminals
@@ -236,7 +237,15 @@ def _follows_of_sessions(context: Context, wish: SessionFilter) -> tuple[Follows
         follows.append(Follows(context.parts.handovers.feed, with_offer))
     if "OutsideSession.terminal" in reached:
         follows.append(Follows(context.parts.terminals.feed, in_terminal))
+    if {"OutsideSession.requests", "OutsideSession.waitingFor"} & reached:
+        requests = context.parts.requests.feed
+        follows.append(Follows(requests, lambda id_: asked_by(requests.get(id_))))
     return tuple(follows)
+
+
+def asked_by(request: AgentRequest | None) -> tuple[str, ...]:
+    """Return the session whose row shows *request*; none once it is forgotten."""
+    return () if request is None else (request.session_id,)
 
 
 async def follow_sessions(

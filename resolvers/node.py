@@ -22,6 +22,7 @@ from sidestage.ids import (
     TerminalId,
 )
 from sidestage.projects.model import Project
+from sidestage.requests.model import AgentRequest
 from sidestage.sessions.model import Session
 from sidestage.terminals.desk import Template
 from sidestage.terminals.model import Terminal
@@ -45,6 +46,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
     Template: "Template",
     Host: "Host",
     Device: "Device",
+    AgentRequest: "AgentRequest",
     AuditEntry: "AuditEntry",
     Offer: "HandoverOffer",
 }
@@ -110,6 +112,10 @@ def _device(context: Context, id_: str) -> object | None:
     return context.parts.devices.feed.get(DeviceId(id_))
 
 
+def _request(context: Context, id_: str) -> object | None:
+    return context.parts.requests.feed.get(id_)
+
+
 FINDERS: Final[dict[str, Callable[[Context, str], object | None]]] = {
     "outside": _session,
     "project": _project,
@@ -118,6 +124,7 @@ FINDERS: Final[dict[str, Callable[[Context, str], object | None]]] = {
     "host": _host,
     "offer": _offer,
     "device": _device,
+    "request": _request,
 }
 
 

@@ -12,6 +12,7 @@ from sidestage.handover.desk import Handovers
 from sidestage.ids import HostId
 from sidestage.projects.adoption import Adoption
 from sidestage.projects.model import Projects
+from sidestage.requests.model import Requests
 from sidestage.sessions.board import Sessions
 from sidestage.sessions.hook_setup import HookSetup
 from sidestage.sessions.transcript import Transcripts
@@ -63,6 +64,7 @@ class Parts:
     adoption: Adoption
     hooks: HookSetup
     terminals: Terminals
+    requests: Requests
     devices: DeviceDesk
     pairings: Pairings
     handovers: Handovers

@@ -15,10 +15,13 @@ from resolvers import (
     handover_mutations,
     hooks,
     project_mutations,
+    request_feeds,
+    request_mutations,
     terminal_mutations,
     user_errors,
 )
 from resolvers.adoption import AdoptionPolicy, read_policy
+from resolvers.agent_requests import AgentRequestConnection, list_requests
 from resolvers.audit import AuditEntryConnection, list_audit_entries
 from resolvers.content import plain
 from resolvers.context import Info
@@ -87,6 +90,12 @@ class Query:
         "What a terminal may run.",
         resolver=list_templates,
         graphql_type=list[Template],
+    )
+    requests = plain(
+        "What live sessions wait for a person for, latest first. A list that stays "
+        "right is `requestFeed`.",
+        resolver=list_requests,
+        graphql_type=AgentRequestConnection,
     )
     session_counts = plain(
         "How many sessions there are, by state, project or agent; the largest first.",
@@ -213,6 +222,11 @@ class Mutation:
         resolver=handover_mutations.send_prompt,
         graphql_type=handover_mutations.SendPromptResult,
     )
+    answer_request = plain(
+        "Answer what a live session asks, sealed by a paired device's key.",
+        resolver=request_mutations.answer_request,
+        graphql_type=request_mutations.AnswerRequestResult,
+    )
     issue_terminal_ticket = plain(
         "Make a ticket with which one client attaches to a terminal once.",
         resolver=terminal_mutations.issue_terminal_ticket,
@@ -282,6 +296,12 @@ class Subscription:
     pairing_feed = strawberry.subscription(
         resolver=device_feeds.follow_pairings,
         description="The pairings in the making, live, for the owner's side.",
+    )
+    request_feed = strawberry.subscription(
+        resolver=request_feeds.follow_requests,
+        description=(
+            "What waits for a person, live: a request that is settled leaves by its id."
+        ),
     )
     transcript_feed = strawberry.subscription(
         resolver=feeds.follow_transcript,

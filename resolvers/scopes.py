@@ -29,6 +29,7 @@ DEVICE_DEPENDENT_FIELDS: Final = frozenset(
         "Device.isCaller",
         "Device.hostKeyEnvelope",
         "HandoverOffer.envelope",
+        "AgentRequest.envelope",
     }
 )
 """Fields whose value depends on the very device, such as what is sealed for it.
@@ -38,8 +39,8 @@ Subscriptions that reach one are never shared between two devices.
 
 VIEW: Final = """
 Query: node nodes server sessionCounts usage outsideSessions projects terminals
-  templates viewer devices handoverOffers
-Subscription: outsideSessionFeed terminalFeed deviceFeed handoverOfferFeed
+  templates viewer devices handoverOffers requests
+Subscription: outsideSessionFeed terminalFeed deviceFeed handoverOfferFeed requestFeed
 Node: id
 PageInfo: hasNextPage hasPreviousPage startCursor endCursor
 OutsideSessionConnection: edges nodes pageInfo
@@ -58,7 +59,7 @@ Sandbox: enabled kind signalsConfined projectWritable
 OutsideSession: id agent name directory currentDirectory gitBranch state stateSince
   stateEvidence waitingFor startedAt lastActivityAt endedAt model permissionMode
   agentVersion usage conflict handedOffAt host project terminal resume continuedFrom
-  continuations handoverOffer
+  continuations handoverOffer requests
 StateEvidence: source observedAt
 WaitingFor: kind label toolName since
 TokenUsage: inputTokens outputTokens cacheCreationTokens cacheReadTokens
@@ -94,7 +95,7 @@ AnswerStartsACommand: code message
 AgentNotIdle: code message
 PromptNotSent: code message
 DeviceFeedMessage: cursor kind removedIds more at upserts
-Mutation: refreshDeviceToken pairDevice answerHandover
+Mutation: refreshDeviceToken pairDevice answerHandover answerRequest
 RefreshDeviceTokenPayload: envelope
 PairDevicePayload: state envelope retryAfterMs
 Health: status ready notes counters
@@ -117,6 +118,18 @@ HooksUnreadable: code message
 HooksNotWritten: code message
 UserError: code message
 InvalidInput: code message
+AgentRequest: id kind state stateSince createdAt expiresAt expiresAtMs hasTimedOut
+  settledBy verdict sessionId session terminal envelope
+AgentRequestConnection: edges nodes pageInfo
+AgentRequestEdge: cursor node
+AgentRequestFeedMessage: cursor kind removedIds more at upserts
+AnswerRequestPayload: request
+RequestNotFound: code message
+RequestSettled: code message
+RequestKeyboardOnly: code message
+RequestTimedOut: code message
+RequestChanged: code message
+SuggestionNotAllowed: code message
 DeviceNotFound: code message
 DeviceLimitReached: code message
 DeviceKeyRequired: code message
@@ -159,6 +172,11 @@ ScreenMatches: matches more
 ScreenMatch: linesFromEnd column line
 OutsideSession: lastMessage transcript
 MessagePreview: role text at
+AgentRequest: content
+RequestContent: toolName inputJson digest suggestions questions plan
+RequestSuggestion: json destination needsAdmin isForbidden
+RequestQuestion: text header options multiSelect
+RequestOption: label description
 TranscriptConnection: edges nodes pageInfo branchId branches totalCount skippedLines
 TranscriptEntryEdge: cursor node
 TranscriptBranch: id isActive entries lastAt preview

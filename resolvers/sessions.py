@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import strawberry
 
 from resolvers import node as nodes
+from resolvers.agent_requests import (
+    AgentRequest,
+    list_requests_of,
+    read_waiting_for,
+)
 from resolvers.content import labelled, plain, textual
 from resolvers.context import Context, Info, given
 from resolvers.node import Node, check_id, host_of
@@ -205,7 +210,11 @@ class OutsideSession(Node):
     state: model.SessionState = plain("What it does, as far as it can be known.")
     state_since: datetime = plain("Since when it does that.")
     state_evidence: StateEvidence | None = plain("Why `state` says so.")
-    waiting_for: WaitingFor | None = plain("What it waits for, while it is ASKING.")
+    waiting_for = strawberry.field(
+        resolver=read_waiting_for,
+        graphql_type=WaitingFor | None,
+        description="What it waits for, while it is ASKING.",
+    )
     started_at: datetime | None = plain("When it began.")
     last_activity_at: datetime | None = plain("When something last happened in it.")
     ended_at: datetime | None = plain("When it ended, if it has ended.")
@@ -250,6 +259,11 @@ class OutsideSession(Node):
         resolver=_handover_offer,
         graphql_type=LazyOffer | None,
         description="Its question that is PENDING or ANSWERING, if there is one.",
+    )
+    requests = strawberry.field(
+        resolver=list_requests_of,
+        graphql_type=list[AgentRequest],
+        description="What it waits for a person for, oldest first.",
     )
     transcript = textual(
         "What was said and done in it, oldest first. Its own folder's file is read "

@@ -272,6 +272,36 @@ class HooksNotWritten(UserError):
     """An agent's settings file cannot be written."""
 
 
+@_error("No request of an agent has that id, or it was settled long ago.")
+class RequestNotFound(UserError):
+    """No request of an agent has that id."""
+
+
+@_error("The request is settled, or another answer is on its way; nothing was sent.")
+class RequestSettled(UserError):
+    """The request is settled, or being answered."""
+
+
+@_error("The agent no longer waits for a device: its own dialog is where to answer.")
+class RequestKeyboardOnly(UserError):
+    """The agent no longer waits for a device."""
+
+
+@_error("The time in which a device could answer is over; nothing was sent.")
+class RequestTimedOut(UserError):
+    """The time in which a device could answer is over."""
+
+
+@_error("What was shown is not what the agent asks; nothing was sent.")
+class RequestChanged(UserError):
+    """What was shown is not what the agent asks."""
+
+
+@_error("The device may not choose that change of the agent's permissions.")
+class SuggestionNotAllowed(UserError):
+    """The device may not choose that change of the agent's permissions."""
+
+
 TABLE: Final[dict[type[SidestageError], type]] = {
     errors.InvalidInput: InvalidInput,
     errors.OutsideSessionNotFound: OutsideSessionNotFound,
@@ -313,6 +343,12 @@ TABLE: Final[dict[type[SidestageError], type]] = {
     errors.PromptNotSent: PromptNotSent,
     errors.HooksUnreadable: HooksUnreadable,
     errors.HooksNotWritten: HooksNotWritten,
+    errors.RequestNotFound: RequestNotFound,
+    errors.RequestSettled: RequestSettled,
+    errors.RequestKeyboardOnly: RequestKeyboardOnly,
+    errors.RequestTimedOut: RequestTimedOut,
+    errors.RequestChanged: RequestChanged,
+    errors.SuggestionNotAllowed: SuggestionNotAllowed,
 }
 
 

@@ -76,6 +76,11 @@ class Settings:
     pass_environment: tuple[str, ...] = _setting(
         (), "Names of further environment variables that agents need."
     )
+    hold_headless: bool = _setting(
+        False,  # noqa: FBT003 the default of a flag
+        "Let permission requests of runs without a dialog (`claude -p`, the SDK) wait "
+        "for a device too. Nobody at a keyboard can answer those.",
+    )
     terminals_limit: int = _setting(16, "How many terminals may run at once.")
     records_limit: int = _setting(
         64, "How many screens of terminals are kept for after a crash or reboot."

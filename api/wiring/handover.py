@@ -8,28 +8,19 @@ from api.wiring.background import running
 from api.wiring.devices import DeviceParts
 from api.wiring.ground import Ground
 from api.wiring.hooks import Hooks
+from api.wiring.requests import WiredRequests
 from api.wiring.seams import Seams
 from api.wiring.terminals import Terminals
 from sidestage.agents.claude_code.discovery import Discovery
 from sidestage.devices.push import NoPush
 from sidestage.handover.parts import HandoverParts
 from sidestage.handover.service import Handover
-from sidestage.ids import SessionId
 from sidestage.projects.adoption import Adoption
 from sidestage.settings import Settings
 from sidestage.state import read_machine_secret
 from sidestage.storage.offer_store import SqlOfferStore
 from sidestage.storage.stores import utc_now
 from terminal_host.gateway.typist import HostTypist
-
-
-class NoRequests:
-    """No session waits for anything."""
-
-    def open_of(self, session_id: SessionId) -> tuple[object, ...]:
-        """Return nothing."""
-        del session_id
-        return ()
 
 
 @asynccontextmanager
@@ -42,6 +33,7 @@ async def open_handover(
     discovery: Discovery,
     terminals: Terminals,
     hooks: Hooks,
+    requests: WiredRequests,
 ) -> AsyncGenerator[Handover]:
     """Go on with what a server before us left, until the block ends."""
     handover = Handover(
@@ -58,7 +50,7 @@ async def open_handover(
             seals=devices.seals,
             push=NoPush(),
             adoption=adoption,
-            requests=NoRequests(),
+            requests=requests.desk,
             audit=ground.audit,
             machine_secret=await asyncio.to_thread(
                 read_machine_secret, settings.state_dir

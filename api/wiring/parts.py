@@ -14,6 +14,7 @@ from api.wiring.ground import Ground, open_ground
 from api.wiring.handover import open_handover
 from api.wiring.hooks import Hooks, answering, make_hooks
 from api.wiring.projects import load_projects
+from api.wiring.requests import WiredRequests, open_requests
 from api.wiring.seams import Seams
 from api.wiring.sessions import open_sessions
 from api.wiring.terminals import Terminals, open_terminals
@@ -40,6 +41,7 @@ class Wired:
     discovery: Discovery
     hooks: Hooks
     terminals: Terminals
+    requests: WiredRequests
     handover: Handover
 
     def is_agent(self, pid: int) -> bool:
@@ -87,6 +89,9 @@ async def open_parts(
                 descriptors=descriptors,
             )
         )
+        requests = await enter(
+            open_requests(settings, ground, devices, adoption, discovery, hooks)
+        )
         handover = await enter(
             open_handover(
                 settings,
@@ -97,6 +102,7 @@ async def open_parts(
                 discovery,
                 terminals,
                 hooks,
+                requests,
             )
         )
         # Last: whoever listens to hooks has said so by now.
@@ -110,5 +116,6 @@ async def open_parts(
             discovery=discovery,
             hooks=hooks,
             terminals=terminals,
+            requests=requests,
             handover=handover,
         )

@@ -67,6 +67,7 @@ class AdoptionKeeper:
         self._store = store
         self._policy = policy
         self._changing = asyncio.Lock()
+        self._changed = asyncio.Event()
 
     @classmethod
     async def open(cls, store: AdoptionStore) -> "AdoptionKeeper":
@@ -77,6 +78,14 @@ class AdoptionKeeper:
     def policy(self) -> AdoptionPolicy:
         """The policy as it is now."""
         return self._policy
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set once another policy is in force; each change has an event of its own.
+
+        Take it before you read the policy, and no change is missed.
+        """
+        return self._changed
 
     def adopts(self, directory: str | None) -> bool:
         """Tell whether sessions of that folder may make requests and offers."""
@@ -109,6 +118,9 @@ class AdoptionKeeper:
         async with self._changing:
             await self._store.save(resolved, record)
             self._policy = resolved
+            # Whoever waits now is woken; whoever waits next gets a fresh event.
+            self._changed.set()
+            self._changed = asyncio.Event()
         return resolved
 
 

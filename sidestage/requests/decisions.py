@@ -16,8 +16,8 @@ from sidestage.requests.model import (
     AgentRequest,
     Question,
     RequestKind,
+    RequestVerdict,
     Suggestion,
-    Verdict,
 )
 
 NOTE_LIMIT_CHARACTERS: Final = 8_000
@@ -25,10 +25,10 @@ NOTE_LIMIT_CHARACTERS: Final = 8_000
 DENIED_WITHOUT_NOTE: Final = "The person refused this on a paired device."
 """What the model is told when the person gave no reason: the CLI wants a message."""
 
-_VERDICTS: Final[Mapping[str, Verdict]] = {
-    "allow": Verdict.ALLOW,
-    "deny": Verdict.DENY,
-    "answer": Verdict.ANSWER,
+_VERDICTS: Final[Mapping[str, RequestVerdict]] = {
+    "allow": RequestVerdict.ALLOW,
+    "deny": RequestVerdict.DENY,
+    "answer": RequestVerdict.ANSWER,
 }
 
 
@@ -36,7 +36,7 @@ _VERDICTS: Final[Mapping[str, Verdict]] = {
 class SealedAnswer:
     """The content of a `request-answer` envelope, its forms checked."""
 
-    verdict: Verdict
+    verdict: RequestVerdict
     note: str = field(repr=False)
     selections: tuple[Any, ...] = field(repr=False)
     shown: str
@@ -58,7 +58,7 @@ def parse_answer(content: Mapping[str, Any]) -> SealedAnswer:
         raise InvalidInput(
             f"note must not be longer than {NOTE_LIMIT_CHARACTERS} characters"
         )
-    if note and verdict is not Verdict.DENY:
+    if note and verdict is not RequestVerdict.DENY:
         raise InvalidInput("a note goes with deny only: the agent would not see it")
     return SealedAnswer(verdict, note, tuple(selections), content["shown"])
 
@@ -73,7 +73,7 @@ def decide(
     """
     if not hmac.compare_digest(request.digest.encode(), answer.shown.encode()):
         raise RequestChanged("What was shown is not what the agent asks.")
-    if answer.verdict is Verdict.DENY:
+    if answer.verdict is RequestVerdict.DENY:
         _refuse_selections(answer)
         return {"behavior": "deny", "message": answer.note or DENIED_WITHOUT_NOTE}
     if request.kind is RequestKind.QUESTION:
@@ -89,7 +89,7 @@ def _refuse_selections(answer: SealedAnswer) -> None:
 def _allow(
     request: AgentRequest, answer: SealedAnswer, *, may_admin: bool
 ) -> dict[str, Any]:
-    if answer.verdict is not Verdict.ALLOW:
+    if answer.verdict is not RequestVerdict.ALLOW:
         raise InvalidInput("this request takes allow or deny")
     decision: dict[str, Any] = {"behavior": "allow"}
     if request.kind is RequestKind.PLAN:
@@ -113,7 +113,7 @@ def _check_suggestion(suggestion: Suggestion, *, may_admin: bool) -> None:
 
 
 def _answer_questions(request: AgentRequest, answer: SealedAnswer) -> dict[str, Any]:
-    if answer.verdict is not Verdict.ANSWER:
+    if answer.verdict is not RequestVerdict.ANSWER:
         raise InvalidInput("questions take answer or deny")
     if len(answer.selections) != len(request.questions):
         raise InvalidInput("selections must have one entry for each question")

@@ -29,7 +29,12 @@ from sidestage.feeds import Feed
 from sidestage.ids import SessionId
 from sidestage.requests.decisions import SealedAnswer, decide, parse_answer
 from sidestage.requests.ledger import RequestLedger
-from sidestage.requests.model import AgentRequest, RequestId, RequestState, SettledBy
+from sidestage.requests.model import (
+    AgentRequest,
+    RequestEnd,
+    RequestId,
+    RequestState,
+)
 from sidestage.requests.watch import RequestWatch
 from sidestage.sessions.hooks import Hold
 
@@ -237,7 +242,7 @@ class RequestDesk:
                     request,
                     state=RequestState.ANSWERED,
                     state_since=ledger.parts.clock(),
-                    settled_by=SettledBy.DEVICE,
+                    settled_by=RequestEnd.DEVICE,
                 )
                 record = _record(actor, envelope, AuditOutcome.DONE)
                 outcome = ANSWERED

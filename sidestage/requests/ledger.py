@@ -13,9 +13,9 @@ from sidestage.feeds import Feed
 from sidestage.ids import SessionId
 from sidestage.requests.model import (
     AgentRequest,
+    RequestEnd,
     RequestId,
     RequestState,
-    SettledBy,
 )
 from sidestage.requests.parts import LedgerParts
 from sidestage.sessions.hooks import Hold
@@ -124,7 +124,7 @@ class RequestLedger:
     async def settle(
         self,
         request_id: RequestId,
-        by: SettledBy,
+        by: RequestEnd,
         *,
         state: RequestState = RequestState.WITHDRAWN,
     ) -> None:
@@ -136,7 +136,7 @@ class RequestLedger:
             if request_id in self.delivering:
                 return
             if request.verdict is not None:
-                by = SettledBy.UNKNOWN  # an answer may have reached it in a crash
+                by = RequestEnd.UNKNOWN  # an answer may have reached it in a crash
             now = self.parts.clock()
             over = replace(request, state=state, settled_by=by, state_since=now)
             await self.save(over)

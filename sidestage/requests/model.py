@@ -46,7 +46,7 @@ class RequestState(StrEnum):
     ANSWERED = "ANSWERED"
     """A device's answer was handed to the agent."""
     WITHDRAWN = "WITHDRAWN"
-    """It is settled without a device: see `SettledBy`."""
+    """It is settled without a device: see `RequestEnd`."""
     TIMED_OUT = "TIMED_OUT"
     """Nobody answered in time, and the agent has gone on. It is nobody's "no"."""
 
@@ -61,7 +61,7 @@ OPEN_STATES: Final = frozenset(
 )
 
 
-class SettledBy(StrEnum):
+class RequestEnd(StrEnum):
     """What ended a request."""
 
     DEVICE = "DEVICE"
@@ -76,7 +76,7 @@ class SettledBy(StrEnum):
     """It is settled, but nobody saw how: the server was away."""
 
 
-class Verdict(StrEnum):
+class RequestVerdict(StrEnum):
     """What a device decided."""
 
     ALLOW = "ALLOW"
@@ -158,8 +158,8 @@ class AgentRequest:
     state_since: datetime
     has_timed_out: bool = False
     """Its time for devices is over; the dialog may still be open."""
-    settled_by: SettledBy | None = None
-    verdict: Verdict | None = None
+    settled_by: RequestEnd | None = None
+    verdict: RequestVerdict | None = None
     """What a device decided, once ANSWERING or ANSWERED."""
     origin: RequestOrigin = field(repr=False)
 

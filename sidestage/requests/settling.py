@@ -10,7 +10,7 @@ interrupted gets a result within 0.2 s.
 from dataclasses import dataclass
 
 from sidestage.requests.calls import is_done_by, prompt_id_of
-from sidestage.requests.model import AgentRequest, SettledBy
+from sidestage.requests.model import AgentRequest, RequestEnd
 from sidestage.sessions.hooks import HookEvent, HookKind
 from sidestage.sessions.model import EvidenceSource, Session, SessionState
 
@@ -30,15 +30,15 @@ class Watched:
     """Its dialog would have been seen by now, if there were one."""
 
 
-def settled_by_row(watched: Watched, row: Session | None) -> SettledBy | None:
+def settled_by_row(watched: Watched, row: Session | None) -> RequestEnd | None:
     """Return what the session's row says ended the request; None: it is still open."""
     request = watched.request
     if row is None or _has_ended(request, row):
-        return SettledBy.SESSION_ENDED
+        return RequestEnd.SESSION_ENDED
     if watched.call_was_open and not is_call_open(request, row):
-        return SettledBy.KEYBOARD
+        return RequestEnd.KEYBOARD
     if not request.origin.is_headless and _has_left_dialog(watched, row):
-        return SettledBy.KEYBOARD
+        return RequestEnd.KEYBOARD
     return None
 
 
@@ -88,18 +88,18 @@ ENDS_CALL = frozenset({HookKind.TOOL_DONE, HookKind.TOOL_FAILED})
 """A call has run; one that was refused has no such event."""
 
 
-def settled_by_event(request: AgentRequest, event: HookEvent) -> SettledBy | None:
+def settled_by_event(request: AgentRequest, event: HookEvent) -> RequestEnd | None:
     """Return what *event* of the request's session says ended it, or None."""
     if event.is_from_subagent or event.at <= request.created_at:
         return None
     if event.kind in ENDS_CALL and is_done_by(request, event.payload):
-        return SettledBy.KEYBOARD
+        return RequestEnd.KEYBOARD
     if event.kind in _ENDS_TURN and _is_of_run(request, event):
-        return SettledBy.KEYBOARD
+        return RequestEnd.KEYBOARD
     if event.kind is HookKind.PROMPT and _is_next_prompt(request, event):
-        return SettledBy.KEYBOARD
+        return RequestEnd.KEYBOARD
     if event.kind is HookKind.SESSION_ENDED and _is_of_run(request, event):
-        return SettledBy.SESSION_ENDED
+        return RequestEnd.SESSION_ENDED
     return None
 
 

@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from sidestage.ids import SessionId
 from sidestage.requests.ledger import RequestLedger
-from sidestage.requests.model import AgentRequest, RequestId, RequestState, SettledBy
+from sidestage.requests.model import (
+    AgentRequest,
+    RequestEnd,
+    RequestId,
+    RequestState,
+)
 from sidestage.requests.settling import Watched, is_call_open, settled_by_row
 from sidestage.sessions.hooks import Hold
 from sidestage.sessions.model import Session, SessionState
@@ -48,7 +53,7 @@ class RequestWatch:
             known = request.origin.tool_use_id is not None
             self._seen[request.id] = _Seen(was_asking=True, call_was_open=known)
         seq = self.ledger.parts.sessions.feed.seq
-        await self.check(self.ledger.open_sessions(), unseen=SettledBy.UNKNOWN)
+        await self.check(self.ledger.open_sessions(), unseen=RequestEnd.UNKNOWN)
         for request in self._all_open():
             self._spawn(self._expect_return(request.id))
         self._spawn(self._follow_sessions(seq))
@@ -76,7 +81,7 @@ class RequestWatch:
         self,
         session_ids: Iterable[SessionId],
         *,
-        unseen: SettledBy = SettledBy.KEYBOARD,
+        unseen: RequestEnd = RequestEnd.KEYBOARD,
     ) -> None:
         """Settle what the sessions' rows say is over; *unseen* is who answered it."""
         for session_id in session_ids:
@@ -85,9 +90,13 @@ class RequestWatch:
             for request in requests:
                 by = self._judge(request, row, others=len(requests) - 1)
                 if by is not None:
-                    by = unseen if by is SettledBy.KEYBOARD else by
+                    by = unseen if by is RequestEnd.KEYBOARD else by
                     await self.ledger.settle(request.id, by)
         self._forget_settled()
+
+    async def check_all(self) -> None:
+        """Check every session that has a request, as after a change of the policy."""
+        await self.check(self.ledger.open_sessions())
 
     def _all_open(self) -> tuple[AgentRequest, ...]:
         ledger = self.ledger
@@ -104,10 +113,10 @@ class RequestWatch:
 
     def _judge(
         self, request: AgentRequest, row: Session | None, *, others: int
-    ) -> SettledBy | None:
+    ) -> RequestEnd | None:
         adoption = self.ledger.parts.adoption
         if row is not None and not adoption.adopts(row.directory):
-            return SettledBy.POLICY
+            return RequestEnd.POLICY
         seen = self._seen.setdefault(request.id, _Seen())
         if row is not None:
             seen.was_asking |= row.state is SessionState.ASKING
@@ -153,7 +162,7 @@ class RequestWatch:
         await hold.answer(None)
         if request.origin.is_headless:
             # There is no dialog: without an opinion the agent goes on by itself.
-            state, by = RequestState.TIMED_OUT, SettledBy.TIME_OUT
+            state, by = RequestState.TIMED_OUT, RequestEnd.TIME_OUT
             await self.ledger.settle(request_id, by, state=state)
 
     async def _lose(self, request_id: RequestId, hold: Hold) -> None:
@@ -168,7 +177,7 @@ class RequestWatch:
         request = self.ledger.feed.get(request_id)
         is_gone = request_id not in self.ledger.holds
         if request is not None and request.origin.is_headless and is_gone:
-            await self.ledger.settle(request_id, SettledBy.UNKNOWN)
+            await self.ledger.settle(request_id, RequestEnd.UNKNOWN)
 
     async def _expect_dialog(self, request_id: RequestId) -> None:
         """Settle a request whose dialog never showed: it was over when it came."""

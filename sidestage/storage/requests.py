@@ -26,13 +26,13 @@ from sidestage.requests.model import (
     AgentRequest,
     Question,
     QuestionOption,
+    RequestEnd,
     RequestId,
     RequestKind,
     RequestOrigin,
     RequestState,
-    SettledBy,
+    RequestVerdict,
     Suggestion,
-    Verdict,
 )
 from sidestage.sessions.model import Process
 from sidestage.storage import audit
@@ -186,8 +186,8 @@ def _request(row: Row[tuple[object, ...]]) -> AgentRequest:
         expires_at=row.expires_at,
         state_since=row.state_since,
         has_timed_out=row.has_timed_out,
-        settled_by=None if settled_by is None else SettledBy(settled_by),
-        verdict=None if verdict is None else Verdict(verdict),
+        settled_by=None if settled_by is None else RequestEnd(settled_by),
+        verdict=None if verdict is None else RequestVerdict(verdict),
         origin=_origin(row),
     )
 

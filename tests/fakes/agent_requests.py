@@ -3,13 +3,23 @@
 from datetime import timedelta
 from typing import Any, Final
 
+from sidestage.devices.model import Devices, Principal
+from sidestage.devices.sealing_desk import to_ms
+from sidestage.envelopes.envelope import Envelope, Purpose
+from sidestage.envelopes.keys import PublicKey
+from sidestage.envelopes.sealing import Parties, seal_envelope
+from sidestage.errors import SidestageError
+from sidestage.feeds import Feed
+from sidestage.ids import SessionId
 from sidestage.requests.model import (
     AgentRequest,
     RequestId,
     RequestKind,
     RequestOrigin,
+    Requests,
 )
 from sidestage.sessions.model import Process
+from tests.fakes.envelopes import HOST_ID, HOST_KEY
 from tests.fakes.values import START, session_id
 
 RUN: Final = Process(4711, "123456")
@@ -37,3 +47,59 @@ def a_request(number: int = 1, **changes: Any) -> AgentRequest:
         ),
     }
     return AgentRequest(**{**values, **changes})
+
+
+class FakeRequests(Requests):
+    """Holds the requests it is given; seals for every device there is."""
+
+    def __init__(self, devices: Devices, *requests: AgentRequest) -> None:
+        self._devices = devices
+        self._feed: Feed[AgentRequest] = Feed(lambda request: request.id)
+        self.error: SidestageError | None = None
+        """What answering raises."""
+        self.answered: list[tuple[str, Envelope, Principal]] = []
+        for request in requests:
+            self._feed.upsert(request)
+
+    @property
+    def feed(self) -> Feed[AgentRequest]:
+        """The requests by id."""
+        return self._feed
+
+    def open_of(self, session_id: SessionId) -> tuple[AgentRequest, ...]:
+        """Return the open requests of the session."""
+        return tuple(
+            request
+            for request in self._feed.values()
+            if request.session_id == session_id and request.state.is_open
+        )
+
+    def seal(self, request: AgentRequest, *, reader: Principal) -> Envelope | None:
+        """Seal the digest for the reader's device."""
+        device = reader.device_id and self._devices.feed.get(reader.device_id)
+        if not device:
+            return None
+        content = {
+            "toolName": request.tool_name,
+            "inputJson": request.input_json,
+            "digest": request.digest,
+        }
+        return seal_envelope(
+            content,
+            purpose=Purpose.REQUEST,
+            parties=Parties(HOST_ID, HOST_KEY.public, device.id, PublicKey(device.key)),
+            subject=request.subject,
+            sender=HOST_KEY,
+            sealed_at_ms=to_ms(request.created_at),
+        )
+
+    async def answer(
+        self, request_id: str, envelope: Envelope, *, actor: Principal
+    ) -> AgentRequest:
+        """Note the answer and return the request, or raise `error`."""
+        self.answered.append((request_id, envelope, actor))
+        if self.error is not None:
+            raise self.error
+        request = self._feed.get(request_id)
+        assert request is not None
+        return request

@@ -15,6 +15,7 @@ from resolvers.parts import Health, Parts, ServerInfo, healthy
 from sidestage.projects.model import Project
 from sidestage.sessions.model import Session, SessionState
 from sidestage.terminals.model import Terminal
+from tests.fakes.agent_requests import FakeRequests
 from tests.fakes.audit import FakeAudit
 from tests.fakes.device_desk import FakeDeviceDesk, FakePairings
 from tests.fakes.devices import a_device
@@ -51,6 +52,7 @@ class World:
     tokens: FakeAuthenticator
     devices: FakeDeviceDesk
     handovers: FakeHandovers
+    requests: FakeRequests
     parts: Parts
     app: Api
 
@@ -125,6 +127,7 @@ def make_world(
     audit, tokens = FakeAudit(5), FakeAuthenticator()
     devices = FakeDeviceDesk(a_device(1), a_device(2))
     handovers = FakeHandovers(desk.feed, an_offer())
+    requests = FakeRequests(devices)
     parts = Parts(
         sessions=fakes,
         transcripts=transcripts,
@@ -133,6 +136,7 @@ def make_world(
         hooks=FakeHookSetup(),
         terminals=desk,
         devices=devices,
+        requests=requests,
         pairings=FakePairings(),
         handovers=handovers,
         audit=audit,
@@ -160,6 +164,7 @@ def make_world(
         tokens,
         devices,
         handovers,
+        requests,
         parts,
         app,
     )

@@ -54,6 +54,14 @@ async def test_every_session_is_adopted_unless_the_owner_says_otherwise(
     assert not keeper.adopts(None)
 
 
+async def test_each_change_of_the_policy_is_told(keeper: AdoptionKeeper) -> None:
+    first = keeper.changed
+    assert not first.is_set()
+    await exclude(keeper, "/nowhere/a")
+    assert first.is_set()
+    assert not keeper.changed.is_set()
+
+
 async def test_a_folder_is_covered_by_whole_components(keeper: AdoptionKeeper) -> None:
     await exclude(keeper, "/nowhere/a/b")
     assert not keeper.adopts("/nowhere/a/b")

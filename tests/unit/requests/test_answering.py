@@ -27,10 +27,10 @@ from sidestage.errors import (
 )
 from sidestage.requests.model import (
     AgentRequest,
+    RequestEnd,
     RequestId,
     RequestState,
-    SettledBy,
-    Verdict,
+    RequestVerdict,
 )
 from sidestage.sessions.hooks import HookKind
 from sidestage.sessions.model import EvidenceSource, SessionState
@@ -62,8 +62,8 @@ async def test_an_answer_reaches_the_hook_and_everybody_sees_it_settled() -> Non
         over = await world.send(world.seal(request), request)
     assert hold.answers == [{"behavior": "allow"}]
     assert over.state is RequestState.ANSWERED
-    assert over.settled_by is SettledBy.DEVICE
-    assert over.verdict is Verdict.ALLOW
+    assert over.settled_by is RequestEnd.DEVICE
+    assert over.verdict is RequestVerdict.ALLOW
     assert world.store.rows[request.id] == over == world.last()
     assert world.ledger.open_of(SESSION) == ()
     assert world.push.said == [("waiting", request.id), ("settled", request.id)]
@@ -313,7 +313,7 @@ async def test_what_a_crash_may_have_delivered_is_settled_without_a_claim() -> N
         async with again.running():
             again.set_state(SessionState.ENDED, EvidenceSource.PROCESS)
             await again.watch.check((SESSION,))
-            assert again.last().settled_by is SettledBy.UNKNOWN
+            assert again.last().settled_by is RequestEnd.UNKNOWN
         hold.go_on.set()
         await sending
 

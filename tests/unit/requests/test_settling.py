@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sidestage.requests.model import RequestState, SettledBy
+from sidestage.requests.model import RequestEnd, RequestState
 from sidestage.requests.opening import LIFE
 from sidestage.requests.watch import DIALOG_PATIENCE_SECONDS, RETURN_PATIENCE_SECONDS
 from sidestage.sessions.hooks import HookKind
@@ -18,7 +18,7 @@ from tests.fakes.requesting import SESSION, Requesting
 from tests.fakes.waiting import wait_for_row
 
 
-async def settled(world: Requesting) -> SettledBy | None:
+async def settled(world: Requesting) -> RequestEnd | None:
     """Return what ended the last request, once it is over."""
     request = await wait_for_row(
         world.ledger.feed, world.last().id, lambda row: not row.state.is_open
@@ -42,7 +42,7 @@ async def test_a_call_that_ran_was_allowed_at_the_keyboard(kind: HookKind) -> No
     async with world.running():
         hold = await world.ask()
         await world.hear(kind, tool_name="Bash", tool_use_id="toolu_1")
-        assert await settled(world) is SettledBy.KEYBOARD
+        assert await settled(world) is RequestEnd.KEYBOARD
     assert hold.answers == [None]
 
 
@@ -61,20 +61,20 @@ async def test_a_call_that_could_not_be_matched_is_known_by_tool_and_prompt() ->
         await world.hear(HookKind.TOOL_DONE, tool_name="Bash", prompt_id="prompt-2")
         assert await still_open(world)
         await world.hear(HookKind.TOOL_DONE, tool_name="Bash", tool_use_id="toolu_5")
-        assert await settled(world) is SettledBy.KEYBOARD
+        assert await settled(world) is RequestEnd.KEYBOARD
 
 
 @pytest.mark.parametrize(
     ("kind", "payload", "by"),
     [
-        (HookKind.STOPPED, {}, SettledBy.KEYBOARD),
-        (HookKind.STOP_FAILED, {}, SettledBy.KEYBOARD),
-        (HookKind.PROMPT, {"prompt_id": "prompt-2"}, SettledBy.KEYBOARD),
-        (HookKind.SESSION_ENDED, {"reason": "clear"}, SettledBy.SESSION_ENDED),
+        (HookKind.STOPPED, {}, RequestEnd.KEYBOARD),
+        (HookKind.STOP_FAILED, {}, RequestEnd.KEYBOARD),
+        (HookKind.PROMPT, {"prompt_id": "prompt-2"}, RequestEnd.KEYBOARD),
+        (HookKind.SESSION_ENDED, {"reason": "clear"}, RequestEnd.SESSION_ENDED),
     ],
 )
 async def test_what_comes_after_a_dialog_says_that_it_is_over(
-    kind: HookKind, payload: dict[str, Any], by: SettledBy
+    kind: HookKind, payload: dict[str, Any], by: RequestEnd
 ) -> None:
     world = Requesting()
     async with world.running():
@@ -125,7 +125,7 @@ async def test_a_refused_or_dismissed_dialog_is_told_by_the_registry(
         hold = await world.ask()
         await world.watch.check((SESSION,))
         world.set_state(state)
-        assert await settled(world) is SettledBy.KEYBOARD
+        assert await settled(world) is RequestEnd.KEYBOARD
     assert hold.answers == [None]
 
 
@@ -158,7 +158,7 @@ async def test_a_result_in_the_transcript_ends_a_request() -> None:
         world.set_open_calls("toolu_1")
         assert await still_open(world)
         world.set_open_calls()
-        assert await settled(world) is SettledBy.KEYBOARD
+        assert await settled(world) is RequestEnd.KEYBOARD
 
 
 async def test_of_two_at_once_each_ends_by_its_own_result() -> None:
@@ -197,7 +197,7 @@ async def test_a_session_whose_process_ended_asks_nothing() -> None:
     async with world.running():
         await world.ask()
         world.set_state(SessionState.ENDED, EvidenceSource.PROCESS)
-        assert await settled(world) is SettledBy.SESSION_ENDED
+        assert await settled(world) is RequestEnd.SESSION_ENDED
 
 
 async def test_a_process_that_went_on_to_another_conversation_asks_nothing() -> None:
@@ -205,7 +205,7 @@ async def test_a_process_that_went_on_to_another_conversation_asks_nothing() -> 
     async with world.running():
         await world.ask()
         world.set_processes(Process(9, "9"))
-        assert await settled(world) is SettledBy.SESSION_ENDED
+        assert await settled(world) is RequestEnd.SESSION_ENDED
 
 
 async def test_a_session_that_was_taken_from_the_list_asks_nothing() -> None:
@@ -213,7 +213,7 @@ async def test_a_session_that_was_taken_from_the_list_asks_nothing() -> None:
     async with world.running():
         await world.ask()
         world.sessions.feed.remove(SESSION)
-        assert await settled(world) is SettledBy.SESSION_ENDED
+        assert await settled(world) is RequestEnd.SESSION_ENDED
 
 
 async def test_a_change_of_the_policy_withdraws_what_is_open() -> None:
@@ -222,7 +222,7 @@ async def test_a_change_of_the_policy_withdraws_what_is_open() -> None:
         hold = await world.ask()
         world.adoption.excluded.add(world.row.directory)
         await world.watch.check(world.ledger.open_sessions())
-        assert await settled(world) is SettledBy.POLICY
+        assert await settled(world) is RequestEnd.POLICY
     assert hold.answers == [None]
 
 
@@ -232,7 +232,7 @@ async def test_settling_twice_is_settling_once() -> None:
         await world.ask()
         await world.hear(HookKind.STOPPED)
         over = world.last()
-        await world.ledger.settle(over.id, SettledBy.SESSION_ENDED)
+        await world.ledger.settle(over.id, RequestEnd.SESSION_ENDED)
         assert world.last() == over
 
 
@@ -271,7 +271,7 @@ def test_after_its_time_only_the_keyboard_answers_while_it_still_asks() -> None:
             assert request.has_timed_out
             assert hold.answers == [None]
             world.set_state(SessionState.RUNNING)
-            assert await settled(world) is SettledBy.KEYBOARD
+            assert await settled(world) is RequestEnd.KEYBOARD
 
     run_fast(story())
 
@@ -291,7 +291,7 @@ def test_without_a_dialog_the_end_of_its_time_is_reported_as_that() -> None:
                 deadline_seconds=LIFE.total_seconds() + 60,
             )
             assert request.state is RequestState.TIMED_OUT
-            assert request.settled_by is SettledBy.TIME_OUT
+            assert request.settled_by is RequestEnd.TIME_OUT
             assert request.verdict is None
 
     run_fast(story())
@@ -311,7 +311,7 @@ def test_a_request_whose_dialog_never_showed_is_over() -> None:
                 lambda row: not row.state.is_open,
                 deadline_seconds=DIALOG_PATIENCE_SECONDS + 1,
             )
-            assert request.settled_by is SettledBy.KEYBOARD
+            assert request.settled_by is RequestEnd.KEYBOARD
 
     run_fast(story())
 
@@ -329,7 +329,7 @@ def test_a_run_without_a_dialog_whose_hook_is_gone_is_given_up() -> None:
                 lambda row: not row.state.is_open,
                 deadline_seconds=RETURN_PATIENCE_SECONDS + 1,
             )
-            assert request.settled_by is SettledBy.UNKNOWN
+            assert request.settled_by is RequestEnd.UNKNOWN
 
     run_fast(story())
 
@@ -403,7 +403,7 @@ async def test_after_a_restart_nothing_is_a_phantom(change: dict[str, Any]) -> N
         assert over.state is RequestState.WITHDRAWN
         by_row = change["state"] is SessionState.ENDED
         assert over.settled_by is (
-            SettledBy.SESSION_ENDED if by_row else SettledBy.UNKNOWN
+            RequestEnd.SESSION_ENDED if by_row else RequestEnd.UNKNOWN
         )
         late = FakeHold(hold.digest, hold.claim)
         await again.ask(hold=late, call_id=None)
@@ -416,7 +416,7 @@ async def test_a_result_that_came_while_we_were_away_ends_it() -> None:
     world.set_open_calls()
     again = world.restarted()
     async with again.running():
-        assert again.last().settled_by is SettledBy.UNKNOWN
+        assert again.last().settled_by is RequestEnd.UNKNOWN
 
 
 async def test_a_session_that_still_asks_keeps_its_request_without_a_hook() -> None:

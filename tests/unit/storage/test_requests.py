@@ -10,11 +10,11 @@ from sidestage.errors import EnvelopeReplayed
 from sidestage.requests.model import (
     Question,
     QuestionOption,
+    RequestEnd,
     RequestKind,
     RequestState,
-    SettledBy,
+    RequestVerdict,
     Suggestion,
-    Verdict,
 )
 from sidestage.storage.database import Database
 from sidestage.storage.requests import SqlRequestStore
@@ -36,7 +36,9 @@ REQUEST = a_request(
 SEEN = SeenEnvelope.of(seal_answer())
 BEGUN = AuditRecord("device:1", "request.answer", REQUEST.id, AuditOutcome.BEGUN)
 DONE = replace(BEGUN, outcome=AuditOutcome.DONE)
-ANSWERING = replace(REQUEST, state=RequestState.ANSWERING, verdict=Verdict.ANSWER)
+ANSWERING = replace(
+    REQUEST, state=RequestState.ANSWERING, verdict=RequestVerdict.ANSWER
+)
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ async def test_a_request_is_read_as_it_was_written(database: Database) -> None:
     over = replace(
         REQUEST,
         state=RequestState.WITHDRAWN,
-        settled_by=SettledBy.KEYBOARD,
+        settled_by=RequestEnd.KEYBOARD,
         has_timed_out=True,
     )
     await store.save(over)
@@ -71,7 +73,7 @@ async def test_an_answer_its_envelope_and_the_audit_are_written_as_one(
     await store.add(REQUEST)
     assert await store.begin_answer(ANSWERING, SEEN, BEGUN) == SEEN
     assert await seen.find(SEEN.device_id, SEEN.message_id) == SEEN
-    over = replace(ANSWERING, state=RequestState.ANSWERED, settled_by=SettledBy.DEVICE)
+    over = replace(ANSWERING, state=RequestState.ANSWERED, settled_by=RequestEnd.DEVICE)
     await store.finish_answer(over, SEEN, "ANSWERED", DONE)
     known = await seen.find(SEEN.device_id, SEEN.message_id)
     assert known == replace(SEEN, outcome="ANSWERED")
