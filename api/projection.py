@@ -9,12 +9,20 @@ executor, which then reports the error as the specification says
 (https://spec.graphql.org/October2021/#sec-Executing-Selection-Sets).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, cast
 
-from graphql import GraphQLField, GraphQLNonNull, GraphQLObjectType, is_leaf_type
+from graphql import (
+    GraphQLField,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    GraphQLResolveInfo,
+    get_nullable_type,
+    is_leaf_type,
+)
 from graphql.execution import Executor
 from graphql.pyutils import Path, Undefined
 from strawberry.types.field import StrawberryField
@@ -102,6 +110,50 @@ class ProjectingExecutor(Executor[Context]):
         if self.is_awaitable(told):
             return _merge_later(shape, values, told)
         return _merge(shape, values, cast("dict[str, Any]", told))
+
+    def complete_iterable_value(
+        self,
+        item_type: GraphQLOutputType,
+        field_details_list: _Details,
+        info: GraphQLResolveInfo[Context],
+        path: Path,
+        items: Iterable[Any],
+        position_context: Any,  # noqa: ANN401 -- as graphql-core has it
+    ) -> Any:  # noqa: ANN401 -- as graphql-core has it
+        """Complete a list: rows that are all plain leaves at once, others as ever."""
+        rows = self._rows_at_once(item_type, field_details_list, info, path, items)
+        if rows is not None:
+            return rows
+        return super().complete_iterable_value(
+            item_type, field_details_list, info, path, items, position_context
+        )
+
+    def _rows_at_once(
+        self,
+        item_type: GraphQLOutputType,
+        details: _Details,
+        info: GraphQLResolveInfo[Context],
+        path: Path,
+        items: Iterable[Any],
+    ) -> list[dict[str, Any]] | None:
+        row_type = get_nullable_type(item_type)
+        # An iterator could not be read again by the stock executor.
+        if not isinstance(items, list | tuple) or self.get_stream_usage(details, path):
+            return None
+        if not isinstance(row_type, GraphQLObjectType) or not row_type.is_type_of:
+            return None
+        fields, deferred, _ = self.collect_subfields(row_type, details)
+        shape = None if deferred else self._shape(row_type, fields)
+        if shape is None or shape.others:
+            return None
+        is_row = row_type.is_type_of
+        try:
+            # Also sees to it that none is null, an error, or to be awaited.
+            if not all(is_row(item, info) is True for item in items):
+                return None
+            return [_read(shape, item) for item in items]
+        except Exception:  # noqa: BLE001 -- the stock executor raises it properly
+            return None
 
     def _shape(
         self, parent_type: GraphQLObjectType, fields: dict[str, _Details]

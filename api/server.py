@@ -120,11 +120,13 @@ async def serve(
         control = open_control_socket(settings.control_socket)
         servers = (
             (
-                _Server(_config(app, settings, network_protocols(doorway), "on")),
+                _Server(server_config(app, settings, network_protocols(doorway), "on")),
                 listener,
             ),
             (
-                _Server(_config(app, settings, control_protocols(wired.is_agent))),
+                _Server(
+                    server_config(app, settings, control_protocols(wired.is_agent))
+                ),
                 stack.enter_context(control),
             ),
         )
@@ -225,12 +227,13 @@ def health_of(wired: Wired) -> Health:
     return Health(ok=not notes, notes=tuple(notes), counters=counters)
 
 
-def _config(
+def server_config(
     app: Api,
     settings: Settings,
     protocols: tuple[Any, Any],  # uvicorn takes what makes one, but types a class
     lifespan: Literal["on", "off"] = "off",
 ) -> uvicorn.Config:
+    """Return how uvicorn serves *app*; one of the servers looks after its lifespan."""
     http, ws = protocols
     return uvicorn.Config(
         app,

@@ -17,6 +17,7 @@ from api.limits import Limits
 from api.operations import Operations, Refused, Request
 from api.projection import ProjectingExecutor
 from api.rates import RateLimiter
+from resolvers import paging, sessions
 from resolvers.schema import print_sdl
 from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
 from tests.fakes.parts import World, make_world
@@ -28,6 +29,8 @@ ROW: Final = """id __typename agent name directory currentDirectory state stateS
   stateEvidence { source observedAt } project { id name readOnly } resume { available }
 """
 LIST: Final = f"{{ outsideSessions {{ nodes {{ {ROW} }} edges {{ cursor }} }} }}"
+FLAT: Final = """{ outsideSessions { nodes {
+  id __typename agent name directory state stateSince startedAt model } } }"""
 OWNER: Final = Principal(PrincipalKind.ADMIN, ADMIN_SCOPES, "admin", token_id="t")
 SCALARS: Final = {
     "DateTime": st.just("2026-11-30T12:00:00Z").map(nodes.String),
@@ -110,7 +113,40 @@ def test_a_row_that_is_not_what_the_schema_says_fails_the_same_way(
     changes: dict[str, Any],
 ) -> None:
     rows = (a_session(1), a_session(2, **changes), a_session(3))
-    check_equal(make_world(sessions=rows), LIST)
+    for query in (LIST, FLAT):
+        check_equal(make_world(sessions=rows), query)
+
+
+def test_a_list_of_nothing_but_leaves_is_read_without_a_step_a_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, steps = make_world(), []
+    check_equal(world, FLAT)
+    stock = ProjectingExecutor.complete_list_item_value
+
+    def count(executor: Any, *arguments: Any) -> bool:
+        steps.append(arguments[0])
+        return stock(executor, *arguments)
+
+    monkeypatch.setattr(ProjectingExecutor, "complete_list_item_value", count)
+    ask(world, FLAT, ProjectingExecutor)
+    assert steps == []
+    ask(world, LIST, ProjectingExecutor)
+    assert steps
+
+
+@pytest.mark.parametrize("intruder", [None, 7, ValueError("bad"), object()], ids=str)
+def test_a_list_with_something_else_in_it_fails_the_same_way(
+    monkeypatch: pytest.MonkeyPatch, intruder: object
+) -> None:
+    page = paging.page_of
+
+    def page_with_an_intruder(*arguments: Any) -> Any:
+        found = page(*arguments)
+        return replace(found, nodes=(*found.nodes[:1], intruder, *found.nodes[1:]))
+
+    monkeypatch.setattr(sessions, "page_of", page_with_an_intruder)
+    assert check_equal(make_world(), FLAT)["errors"]
 
 
 @pytest.mark.parametrize("cols", [2**31, -(2**31) - 1, True, 80.0, 80.5, "80"], ids=str)
