@@ -5,8 +5,9 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,34 @@ def listening(address: str) -> Iterator[str]:
         server.bind(address)
         server.listen()
         yield address
+
+
+@contextmanager
+def counting(path: Path) -> Iterator[list[str]]:
+    """Listen at *path*; the list grows by its name for each caller, who is hung up on.
+
+    The list is complete for callers that have been told of the hang-up.
+    """
+    calls: list[str] = []
+
+    def take(server: socket.socket) -> None:
+        with suppress(OSError):  # it was shut down
+            while True:
+                caller, _ = server.accept()
+                calls.append(path.name)
+                caller.close()
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        taking = threading.Thread(target=take, args=(server,))
+        taking.start()
+        try:
+            yield calls
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            taking.join()
+            path.unlink()
 
 
 def claude_files(bench: Bench) -> AgentFiles:

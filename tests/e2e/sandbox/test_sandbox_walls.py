@@ -13,7 +13,14 @@ import pytest
 
 from sidestage.errors import ProjectChanged
 from terminal_host.host.seccomp import MACHINES, TIOCLINUX, TIOCSTI
-from tests.e2e.sandbox.bench import Bench, Try, claude_files, listening, listening_in
+from tests.e2e.sandbox.bench import (
+    Bench,
+    Try,
+    claude_files,
+    counting,
+    listening,
+    listening_in,
+)
 
 pytestmark = pytest.mark.sandbox
 
@@ -79,9 +86,44 @@ def test_where_system_sockets_lie_nothing_is_left(bench: Bench) -> None:
     assert [line for line in left if not line.startswith(str(bench.project))] == []
 
 
-def test_systemd_will_not_start_anything_outside(bench: Bench) -> None:
-    done = bench.run(["systemd-run", "--user", "touch", str(bench.home / "escaped")])
-    assert done.returncode != 0
+@pytest.mark.parametrize("place", ["runtime", "home/.runtime", "home/work/runtime"])
+def test_the_user_manager_and_the_user_bus_hear_nothing_from_inside(
+    bench: Bench, place: str
+) -> None:
+    """Where no user manager runs the tries failed for want of one, and proved nothing.
+
+    So both listen here, and are heard by the same commands from outside.
+    """
+    runtime = bench.root / place
+    (runtime / "systemd").mkdir(parents=True)
+    manager, bus = runtime / "systemd/private", runtime / "bus"
+    named = {
+        "XDG_RUNTIME_DIR": str(runtime),
+        "DBUS_SESSION_BUS_ADDRESS": f"unix:path={bus}",
+    }
+    words = ["env", *(f"{name}={value}" for name, value in named.items())]
+    asking = (
+        [*words, "systemd-run", "--user", "touch", str(bench.home / "escaped")],
+        [*words, "busctl", "--user", "list"],
+    )
+    tries: list[Try] = [("connect", str(manager)), ("connect", str(bus))]
+    with counting(manager) as manager_calls, counting(bus) as bus_calls:
+        for command in asking:
+            outside = subprocess.run(
+                command, capture_output=True, timeout=60, check=False
+            )
+            assert outside.returncode != 0  # both are hung up on
+        assert set(bench.try_outside(tries).values()) == {0}
+        assert {"private"} == set(manager_calls)
+        assert {"bus"} == set(bus_calls)
+        assert min(len(manager_calls), len(bus_calls)) >= 2  # a command, and a try
+
+        manager_calls.clear()
+        bus_calls.clear()
+        for command in asking:
+            assert bench.run(command).returncode != 0
+        assert set(bench.try_inside(tries).values()) == {GONE}
+        assert manager_calls == bus_calls == []
     assert not (bench.home / "escaped").exists()
 
 
