@@ -1,14 +1,17 @@
 """Serves the built web client: its pages, its hashed files, GraphiQL's page.
 
-The files are listed once, so no address can lead out of their folder. Each goes out
-with the policy that keeps the browser to this origin (docs/security.md, "The web
-client"), and compressed as `scripts/build-client` left it.
+Each file goes out with the policy that keeps the browser to this origin
+(docs/security.md, "The web client"), and compressed as `scripts/build-client` left it.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import os
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -50,8 +53,17 @@ IMMUTABLE: Final = "public, max-age=31536000, immutable"
 """For files whose name holds their hash."""
 REVALIDATED: Final = "no-cache"
 HASHED_FOLDER: Final = "assets/"
-ENCODINGS: Final = (("br", ".br"), ("gzip", ".gz"))
-"""What the build compressed, the smaller one first."""
+HASHED_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}", re.ASCII)
+FILES: Final = (
+    "icon-192.png",
+    "icon-512.png",
+    "icon.svg",
+    "manifest.webmanifest",
+    "sw.js",
+)
+"""What has the same name in every build."""
+ENCODINGS: Final = (("br", ".br"), ("gzip", ".gz"), (None, ""))
+"""The forms the build made, the smallest one first."""
 MEDIA_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -66,49 +78,54 @@ MEDIA_TYPES: Final = {
 
 
 class WebClient:
-    """The files below *folder*, as they are when it is made."""
+    """The files below *folder*, looked up when they are asked for.
+
+    So a build that replaces another is served at once, without a restart.
+    """
 
     def __init__(self, folder: Path = STATIC_FOLDER) -> None:
-        paths = [path for path in folder.rglob("*") if path.is_file()]
-        self._files = {path.relative_to(folder).as_posix(): path for path in paths}
-
-    @property
-    def is_built(self) -> bool:
-        """Whether there is a client to serve."""
-        return "index.html" in self._files
+        self._folder = folder
 
     def routes(self) -> list[BaseRoute]:
         """Return the client's addresses; all of them are open to everyone."""
-        pages: list[BaseRoute] = [Route(f"/{name}", self.page) for name in PAGES]
-        files = sorted(name for name in self._files if self._is_public(name))
-        return pages + [Route(f"/{name}", self._file(name)) for name in files]
+        return [
+            *(Route(f"/{name}", self.page) for name in PAGES),
+            *(Route(f"/{name}", self._file) for name in FILES),
+            Route(f"/{HASHED_FOLDER}{{name}}", self._file),
+        ]
 
     async def page(self, request: Request) -> Response:
         """Answer with the client's one page, or how to build it."""
-        return self._page(request, "index.html", CLIENT_POLICY)
+        return await self._page(request, "index.html", CLIENT_POLICY)
 
     async def graphiql(self, request: Request) -> Response:
         """Answer with GraphiQL's page, or how to build it."""
-        return self._page(request, "graphiql.html", GRAPHIQL_POLICY)
+        return await self._page(request, "graphiql.html", GRAPHIQL_POLICY)
 
-    def _is_public(self, name: str) -> bool:
-        suffix = Path(name).suffix
-        return suffix in MEDIA_TYPES and suffix != ".html"
+    async def _page(self, request: Request, name: str, policy: str) -> Response:
+        answer = await self._answer(request, name, policy)
+        return answer or Response(NOT_BUILT, media_type="text/html")
 
-    def _page(self, request: Request, name: str, policy: str) -> Response:
-        if name not in self._files:
-            return Response(NOT_BUILT, media_type="text/html")
-        return self._answer(request, name, policy)
-
-    def _file(self, name: str) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            # A worker obeys the policy that its own script came with.
-            return self._answer(request, name, CLIENT_POLICY)
-
+    async def _file(self, request: Request) -> Response:
+        hashed = request.path_params.get("name")
+        if hashed is not None and not HASHED_NAME.fullmatch(hashed):
+            raise HTTPException(404)
+        path = f"{HASHED_FOLDER}{hashed}" if hashed else _last_part(request)
+        # A worker obeys the policy that its own script came with.
+        answer = await self._answer(request, path, CLIENT_POLICY)
+        if answer is None:
+            raise HTTPException(404)
         return answer
 
-    def _answer(self, request: Request, name: str, policy: str) -> Response:
-        path, encoding = self._smallest(name, request.headers.get("accept-encoding"))
+    async def _answer(
+        self, request: Request, name: str, policy: str
+    ) -> Response | None:
+        media_type = MEDIA_TYPES.get(Path(name).suffix)
+        accepted = request.headers.get("accept-encoding", "")
+        found = await asyncio.to_thread(_find_smallest, self._folder / name, accepted)
+        if media_type is None or found is None:
+            return None
+        path, stat_result, encoding = found
         is_hashed = name.startswith(HASHED_FOLDER)
         headers = {
             "content-security-policy": policy,
@@ -117,14 +134,24 @@ class WebClient:
         }
         if encoding:
             headers["content-encoding"] = encoding
-        media_type = MEDIA_TYPES[Path(name).suffix]
-        return FileResponse(path, headers=headers, media_type=media_type)
+        return FileResponse(
+            path, headers=headers, media_type=media_type, stat_result=stat_result
+        )
 
-    def _smallest(self, name: str, accepted: str | None) -> tuple[Path, str | None]:
-        offered = {
-            part.partition(";")[0].strip() for part in (accepted or "").split(",")
-        }
-        for encoding, suffix in ENCODINGS:
-            if encoding in offered and name + suffix in self._files:
-                return self._files[name + suffix], encoding
-        return self._files[name], None
+
+def _last_part(request: Request) -> str:
+    return request.url.path.rpartition("/")[2]
+
+
+def _find_smallest(
+    path: Path, accepted: str
+) -> tuple[Path, os.stat_result, str | None] | None:
+    """Return the smallest form of a file that the browser takes, if there is one."""
+    offered = {part.partition(";")[0].strip() for part in accepted.split(",")}
+    for encoding, suffix in ENCODINGS:
+        if encoding is not None and encoding not in offered:
+            continue
+        form = path.with_name(path.name + suffix)
+        with suppress(OSError):
+            return form, form.stat(), encoding
+    return None

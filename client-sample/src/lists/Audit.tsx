@@ -40,33 +40,11 @@ export function Audit(_: { id: string }) {
       {entries === null && !failure ? <Loading rows={6} /> : null}
       {entries?.length === 0 ? <Empty title="Nothing yet" /> : null}
       {entries?.length ? (
-        <div class="table-scroll" tabIndex={0} role="region" aria-label="Audit log">
-          <table class="audit">
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                <th scope="col">Who</th>
-                <th scope="col">What</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Detail</th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.id}>
-                  <td class="nowrap">{formatTime(entry.at)}</td>
-                  <td title={entry.address ?? undefined}>{entry.actor}</td>
-                  <td>{entry.action}</td>
-                  <td class={`outcome-${entry.outcome.toLowerCase()}`}>
-                    {entry.outcome.toLowerCase()}
-                    {entry.code ? ` (${entry.code})` : ""}
-                  </td>
-                  <td class="muted">{[entry.detail, entry.targetId].filter(Boolean).join(" · ")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ul class="rows">
+          {entries.map((entry) => (
+            <EntryRow key={entry.id} entry={entry} />
+          ))}
+        </ul>
       ) : null}
       {next ? (
         <button type="button" class="quiet" onClick={() => void load(next)}>
@@ -74,5 +52,22 @@ export function Audit(_: { id: string }) {
         </button>
       ) : null}
     </div>
+  );
+}
+
+function EntryRow({ entry }: { entry: Entry }) {
+  const outcome = entry.outcome.toLowerCase();
+  return (
+    <li class="row audit">
+      <span class="row-name">{entry.action}</span>
+      <span class={`outcome-${outcome}`}>
+        {outcome}
+        {entry.code ? ` (${entry.code})` : ""}
+      </span>
+      <span class="muted">
+        {[formatTime(entry.at), entry.actor, entry.address, entry.detail].filter(Boolean).join(" · ")}
+      </span>
+      {entry.targetId ? <span class="muted audit-target">{entry.targetId}</span> : null}
+    </li>
   );
 }

@@ -6,10 +6,10 @@ import type { SessionRow } from "../board/rows.ts";
 import { sessionsView } from "../board/sessions.ts";
 import { scopes } from "../login/scopes.ts";
 import { addressOf, go } from "../router.ts";
-import { formatCount } from "../text/ages.ts";
+import { formatCount, formatTime } from "../text/ages.ts";
 import { markStarted } from "../terminal/opening.ts";
 import { makeUuid } from "../text/uuid.ts";
-import { agentName, evidenceWords, modelName, waitingWords } from "../text/words.ts";
+import { agentName, evidenceWords, folderName, modelName, stateWords, waitingWords } from "../text/words.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { Age, Empty, Loading, Notice, StateChip } from "../ui/parts.tsx";
 import { useAction } from "../ui/useAction.ts";
@@ -63,36 +63,79 @@ function Head({ row }: { row: SessionRow }) {
   );
 }
 
+/** What matters at a glance in one line; the rest unfolds. */
 function Facts({ row }: { row: SessionRow }) {
   const lineage = useLineage(row);
+  return (
+    <>
+      <p class="session-line">
+        {row.state === "ASKING" && row.waitingFor ? (
+          <strong class="tone-needs session-waits">
+            The agent {waitingWords(row.waitingFor.kind, row.waitingFor.toolName)}.
+          </strong>
+        ) : null}
+        <span class="facts">
+          <span class="fact">{row.project?.name ?? folderName(row.directory)}</span>
+          {row.gitBranch ? (
+            <span class="fact">
+              <Icon name="branch" size={14} />
+              {row.gitBranch}
+            </span>
+          ) : null}
+          <span class="fact">{modelName(row.model) || agentName(row.agent)}</span>
+          <span class="fact">
+            <Age at={row.stateSince} suffix=" ago" />
+          </span>
+        </span>
+      </p>
+      <Lineage lineage={lineage} />
+      <details class="session-more">
+        <summary>Details</summary>
+        <MoreFacts row={row} lineage={lineage} />
+      </details>
+    </>
+  );
+}
+
+function Lineage({ lineage }: { lineage: LineageData | null }) {
+  const next = lineage?.continuations.nodes ?? [];
+  if (!lineage?.continuedFrom && next.length === 0) return null;
+  return (
+    <p class="lineage">
+      {lineage?.continuedFrom ? (
+        <>
+          Continues <SessionLink session={lineage.continuedFrom} />.{" "}
+        </>
+      ) : null}
+      {next.length > 0 ? "Continued in " : ""}
+      {next.map((each, index) => (
+        <>
+          {index > 0 ? ", " : ""}
+          <SessionLink key={each.id} session={each} />
+        </>
+      ))}
+    </p>
+  );
+}
+
+function MoreFacts({ row, lineage }: { row: SessionRow; lineage: LineageData | null }) {
   const tokens = totalTokens(row.usage);
   return (
     <dl class="session-facts">
-      <Fact name="Since">
-        <Age at={row.stateSince} suffix=" ago" />
-        {row.stateEvidence ? <span class="muted"> · seen by {evidenceWords(row.stateEvidence.source)}</span> : null}
+      <Fact name="State">
+        {stateWords(row.state).label} since {formatTime(row.stateSince)}
+        {row.stateEvidence ? `, seen by ${evidenceWords(row.stateEvidence.source)}` : ""}
       </Fact>
-      {row.waitingFor && row.state === "ASKING" ? (
-        <Fact name="Waiting">The agent {waitingWords(row.waitingFor.kind, row.waitingFor.toolName)}</Fact>
-      ) : null}
       {row.directory ? <Fact name="Folder"><span class="path">{row.directory}</span></Fact> : null}
-      {row.project ? <Fact name="Project">{row.project.name}</Fact> : null}
-      {row.gitBranch ? <Fact name="Branch">{row.gitBranch}</Fact> : null}
+      {lineage?.currentDirectory && lineage.currentDirectory !== row.directory ? (
+        <Fact name="Now in"><span class="path">{lineage.currentDirectory}</span></Fact>
+      ) : null}
       <Fact name="Agent">
-        {agentName(row.agent)}
-        {lineage?.agentVersion ? ` ${lineage.agentVersion}` : ""}
-        {row.model ? ` · ${modelName(row.model)}` : ""}
+        {agentName(row.agent)} {lineage?.agentVersion ?? ""}
       </Fact>
       {lineage?.permissionMode ? <Fact name="Mode">{lineage.permissionMode}</Fact> : null}
-      {tokens > 0 ? <Fact name="Tokens">{formatCount(tokens)}</Fact> : null}
-      {lineage?.continuedFrom ? (
-        <Fact name="Continues"><SessionLink session={lineage.continuedFrom} /></Fact>
-      ) : null}
-      {lineage?.continuations.nodes.length ? (
-        <Fact name="Continued in">
-          {lineage.continuations.nodes.map((each) => <SessionLink key={each.id} session={each} />)}
-        </Fact>
-      ) : null}
+      {row.startedAt ? <Fact name="Began">{formatTime(row.startedAt)}</Fact> : null}
+      {tokens > 0 ? <Fact name="Tokens">{formatCount(tokens)}, those from the cache included</Fact> : null}
     </dl>
   );
 }
@@ -114,11 +157,11 @@ function SessionLink({ session }: { session: { id: string; name: string } }) {
   );
 }
 
-type Lineage = Extract<NonNullable<ResultOf<typeof SessionLineage>["node"]>, { continuations: unknown }>;
+type LineageData = Extract<NonNullable<ResultOf<typeof SessionLineage>["node"]>, { continuations: unknown }>;
 
 /** Asks for what the feed cannot carry, when the session changes its state or hands off. */
-function useLineage(row: SessionRow): Lineage | null {
-  const [lineage, setLineage] = useState<Lineage | null>(null);
+function useLineage(row: SessionRow): LineageData | null {
+  const [lineage, setLineage] = useState<LineageData | null>(null);
   useEffect(() => {
     let isShown = true;
     ask(SessionLineage, { id: row.id })

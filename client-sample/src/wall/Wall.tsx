@@ -6,7 +6,7 @@ import type { SessionRow } from "../board/rows.ts";
 import { sessionsView } from "../board/sessions.ts";
 import { useQuery } from "../lists/useQuery.ts";
 import { addressOf } from "../router.ts";
-import { formatCount, formatSpan, formatTime, now } from "../text/ages.ts";
+import { formatCount, formatTime, now } from "../text/ages.ts";
 import { folderName, waitingWords } from "../text/words.ts";
 import { Icon } from "../ui/Icon.tsx";
 import { Age } from "../ui/parts.tsx";
@@ -154,7 +154,7 @@ function Tokens() {
   const sum = values.reduce((total, each) => total + each, 0);
   return (
     <section class="wall-list">
-      <h2>Tokens, last {formatSpan(HOURS * HOUR_MS)}</h2>
+      <h2>Tokens, last {HOURS} hours</h2>
       <p class="wall-sum">{formatCount(sum)}</p>
       <Bars values={values} label={`Tokens by hour: ${sum} in the last 24 hours`} />
     </section>
