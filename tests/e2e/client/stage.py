@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tests.fakes.scripted_agent.agent_files import encode_folder
+
 from tests.e2e.agents.scripted_claude import ScriptedClaude
 from tests.e2e.pty_program import PtyProgram
-from tests.fakes.scripted_agent.agent_files import encode_folder
 
 READY: Final = "❯"
 LONG_NAME: Final = (
