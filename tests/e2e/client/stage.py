@@ -5,6 +5,7 @@ writes them, with all that a transcript may hold.
 """
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,11 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tests.fakes.scripted_agent.agent_files import encode_folder
-
 from tests.e2e.agents.scripted_claude import ScriptedClaude
 from tests.e2e.pty_program import PtyProgram
 
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9]")
 READY: Final = "❯"
 LONG_NAME: Final = (
     "Rework the very long named importer so that it reads 漢字 and emoji 🎭 in names "
@@ -93,7 +93,8 @@ class Conversation:
 
     def write(self, config_dir: Path) -> None:
         """Write it where the agent would."""
-        folder = config_dir / "projects" / encode_folder(str(self._folder.resolve()))
+        encoded = _NOT_IN_NAMES.sub("-", str(self._folder.resolve()))
+        folder = config_dir / "projects" / encoded
         folder.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(each, ensure_ascii=False) for each in self._records]
         (folder / f"{self.id}.jsonl").write_text("\n".join(lines) + "\n")
