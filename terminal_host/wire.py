@@ -15,6 +15,8 @@ FRAME_LIMIT_BYTES: Final = 1 << 20
 """The largest frame is a screen's text or a child's environment: both far smaller."""
 
 SOCKET_NAME: Final = "host.sock"
+BESIDE_SOCKET_NAME: Final = f"host-v{PROTOCOL_VERSION}.sock"
+"""Where a host listens that came while one of an older version kept its terminals."""
 SOCKET_PATH_LIMIT_BYTES: Final = 107
 """`sun_path` holds 108 bytes with its closing zero (unix(7))."""
 

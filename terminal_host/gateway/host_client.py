@@ -1,25 +1,37 @@
 """`serve`'s client of the terminal host: the port `TerminalHost`, over its socket."""
 
 import asyncio
-import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from sidestage.errors import HostUnavailable, SettingsInvalid
+from sidestage.errors import HostUnavailable, OutsideSessionResumed, SettingsInvalid
 from sidestage.ids import ConversationId, TerminalId
 from sidestage.terminals.model import (
     CreateTerminal,
     HostEvent,
     HostEventKind,
     HostTerminal,
+    TerminalState,
 )
 from sidestage.terminals.screens import ScreenMatches, StyledLine
 from terminal_host.gateway.host_attachment import HostAttachment, open_attachment
+from terminal_host.gateway.host_connection import (
+    CALL_SECONDS,
+    HostConnection,
+    HostGone,
+    checked,
+    decode_terminals,
+)
 from terminal_host.gateway.host_events import EventQueue
-from terminal_host.gateway.host_link import HostLink, open_link
+from terminal_host.gateway.host_link import (
+    HostLink,
+    find_link,
+    is_current,
+    open_link,
+)
 from terminal_host.gateway.host_start import start_host
 from terminal_host.host_messages import (
     AttachRequest,
@@ -29,59 +41,59 @@ from terminal_host.host_messages import (
 )
 from terminal_host.screen_messages import decode_line, decode_matches
 from terminal_host.wire import (
+    BESIDE_SOCKET_NAME,
     SOCKET_NAME,
     SOCKET_PATH_LIMIT_BYTES,
     Frame,
-    FrameInvalid,
 )
 
-CALL_SECONDS: Final = 5.0
-"""The host does these at once; it is a queue or a crash if it takes longer."""
 CREATE_SECONDS: Final = 30.0
 """The first sandbox of a host is tried out before."""
 END_SECONDS: Final = 20.0
 """Hang-up, kill, and some rounds for programs that fork while they die."""
-RETRY_SECONDS: Final = (0.05, 0.2, 1.0, 2.0)
-"""Between attempts to reach a host; the last is repeated."""
-
-Answer = TypeVar("Answer")
-_log = logging.getLogger(__name__)
 
 
 class HostClient:
-    """Implements `TerminalHost`. Made by `open_host`; for one event loop."""
+    """Implements `TerminalHost`. Made by `open_host`; for one event loop.
+
+    An upgraded server may find a host of the protocol before. That one keeps its
+    terminals and starts nothing more; a new host beside it takes the new ones, and each
+    call goes to the host that has the terminal.
+    """
 
     def __init__(
         self, state_dir: Path, arguments: Sequence[str], *, start: bool
     ) -> None:
         self._state_dir = state_dir
-        self._path = state_dir / SOCKET_NAME
         self._arguments = tuple(arguments)
         self._start = start
-        self._link: HostLink | None = None
-        self._linked = asyncio.Event()
-        self._terminals: dict[TerminalId, HostTerminal] = {}
+        self._host = HostConnection(self._connect, self._on_event)
+        self._older: HostConnection | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._queues: set[EventQueue] = set()
 
     @property
     def engine(self) -> str | None:
         """Return which screen engine the host runs, or None without a connection."""
-        return None if self._link is None else str(self._link.greeting.get("engine"))
+        link = self._host.link
+        return None if link is None else str(link.greeting.get("engine"))
 
     def find_terminal(self, terminal_id: TerminalId) -> HostTerminal | None:
         """Return what the host said last about the terminal, or None."""
-        return self._terminals.get(terminal_id)
+        return self._all_terminals().get(terminal_id)
 
     async def create(self, request: CreateTerminal) -> HostTerminal:
         """Start a program, or return the terminal that has this id already."""
-        answer = await self._call(
+        self._check_conversation(request.conversation_id, request.terminal_id)
+        answer = await self._host_of(request.terminal_id).call(
             "create", seconds=CREATE_SECONDS, request=encode_create(request)
         )
-        return _decode(answer.get("terminal"))
+        return checked(lambda: decode_terminal(answer.get("terminal")))
 
     async def list_terminals(self) -> tuple[HostTerminal, ...]:
         """Return every terminal the host has, ended ones included."""
-        return _decode_list(await self._call("list"))
+        listed = [await host.call("list") for host in self._hosts()]
+        return tuple(one for answer in listed for one in decode_terminals(answer))
 
     async def resize(self, terminal_id: TerminalId, *, cols: int, rows: int) -> None:
         """Set the size; raises `TerminalNotFound`, `TerminalNotRunning`."""
@@ -101,6 +113,7 @@ class HostClient:
         self, terminal_id: TerminalId, conversation_id: ConversationId
     ) -> None:
         """Move the terminal's lock; raises `OutsideSessionResumed`."""
+        self._check_conversation(conversation_id, terminal_id)
         await self._call(
             "hold_conversation",
             terminal_id=terminal_id,
@@ -124,7 +137,7 @@ class HostClient:
         answer = await self._call_newer(
             "screen_lines", terminal_id=terminal_id, lines=lines
         )
-        return _checked(lambda: tuple(map(decode_line, answer.get("lines") or ())))
+        return checked(lambda: tuple(map(decode_line, answer.get("lines") or ())))
 
     async def search(
         self, terminal_id: TerminalId, *, text: str, limit: int
@@ -133,32 +146,35 @@ class HostClient:
         answer = await self._call_newer(
             "search", terminal_id=terminal_id, text=text, limit=limit
         )
-        return _checked(lambda: decode_matches(answer))
+        return checked(lambda: decode_matches(answer))
 
     async def drop(self, holder: Holder) -> int:
         """End the attachments of *holder*; return how many there were."""
-        return int((await self._call("drop", holder=holder)).get("dropped", 0))
+        answers = [await host.call("drop", holder=holder) for host in self._hosts()]
+        return sum(int(answer.get("dropped", 0)) for answer in answers)
 
     async def drain(self) -> None:
         """Let the host start nothing more; what runs goes on."""
-        await self._call("drain")
+        await self._host.call("drain")
 
     async def shut_down(self) -> None:
-        """End the host and every terminal of it."""
-        await self._call("shutdown")
+        """End the host and every terminal of it, an older one's too."""
+        for host in self._hosts():
+            await host.call("shutdown")
 
     async def attach(self, request: AttachRequest) -> HostAttachment:
         """Open a client's end of a terminal; raises `TerminalNotFound`.
 
         Whoever calls it closes what is returned.
         """
-        return await open_attachment(self._path, request)
+        host = self._host_of(request.terminal_id)
+        return await open_attachment(host.path, request)
 
     async def watch(self) -> AsyncIterator[HostEvent]:
         """Yield what changes: first CONNECTED with the whole list; until closed."""
         queue = EventQueue()
         self._queues.add(queue)
-        if self._link is not None:
+        if self._host.link is not None:
             queue.put(self._connected())
         try:
             while True:
@@ -169,94 +185,147 @@ class HostClient:
 
     async def keep_connected(self) -> None:
         """Connect, start the host if there is none, and again after each loss."""
-        attempt = 0
-        while True:
-            try:
-                link = await self._connect()
-                attempt = 0
-                await self._follow(link)
-            except (OSError, HostUnavailable, FrameInvalid) as error:
-                _log.warning("no terminal host: %s", error)
-            except Exception:  # noqa: BLE001  # a task's top: else nothing reconnects
-                _log.exception("the terminal host's connection failed")
-            await asyncio.sleep(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
-            attempt += 1
+        await self._host.keep()
 
     async def wait_connected(self, seconds: float) -> None:
         """Return once the host answers; raises `HostUnavailable`."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._linked.wait()
-        except TimeoutError as error:
-            raise HostUnavailable("The terminal host does not answer.") from error
+        await self._host.wait_connected(seconds)
 
-    async def _connect(self) -> HostLink:
-        try:
-            return await open_link(self._path)
-        except (FileNotFoundError, ConnectionRefusedError):
-            if not self._start:
-                raise
-        await start_host(self._state_dir, self._arguments)
-        return await open_link(self._path)
+    async def close(self) -> None:
+        """Let go of an older host. Call it once `keep_connected` has ended."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _follow(self, link: HostLink) -> None:
-        """Serve calls by *link* until it ends."""
-        running = asyncio.create_task(link.run(self._on_event))
+    async def _connect(self) -> tuple[Path, HostLink]:
+        """Reach the host that takes new terminals, started if need be."""
+        usual = self._state_dir / SOCKET_NAME
+        beside = self._state_dir / BESIDE_SOCKET_NAME
+        newer = await find_link(beside)
+        link = await find_link(usual) if self._older is None else None
+        if link is not None:
+            # With no other host in sight, an older one is better than none.
+            if is_current(link) or not (newer or self._start):
+                return usual, link
+            link.close()
+            await self._keep_older(usual)
+        if newer is not None:
+            return beside, newer
+        if not self._start:
+            raise HostUnavailable("There is no terminal host.")
+        if self._older is None:
+            await start_host(self._state_dir, self._arguments)
+            return usual, await open_link(usual)
+        spared = (word for each in self._older.terminals for word in ("--spare", each))
+        await start_host(self._state_dir, (*self._arguments, "--beside", *spared))
+        return beside, await open_link(beside)
+
+    async def _keep_older(self, path: Path) -> None:
+        """Let the older host at *path* keep what it runs, until that has ended."""
+
+        async def connect() -> tuple[Path, HostLink]:
+            link = await find_link(path)
+            if link is None:
+                raise HostGone
+            return path, link
+
+        older = HostConnection(connect, self._on_older)
+        self._older = older
+        self._do(self._follow_older(older))
+        async with asyncio.timeout(CALL_SECONDS):
+            await older.settled.wait()
+
+    async def _follow_older(self, older: HostConnection) -> None:
         try:
-            listed = await link.call("watch", seconds=CALL_SECONDS)
-            terminals = _decode_list(listed)
-            self._terminals = {t.terminal_id: t for t in terminals}
-            self._link = link
-            self._linked.set()
-            self._tell(self._connected())
-            await asyncio.wait([running])
-        except HostUnavailable as error:
-            _log.warning("the terminal host was lost at once: %s", error)
+            await older.keep()
         finally:
-            self._lose(link)
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
-            await link.wait_closed()
+            self._older = None
+        if self._host.link is not None:
+            self._tell(self._connected())  # what it ran until now is LOST
 
-    def _lose(self, link: HostLink) -> None:
-        link.close()
-        if self._link is link:
-            self._link = None
-            self._linked.clear()
-            self._terminals = {}
-            self._tell(HostEvent(HostEventKind.DISCONNECTED))
+    def _on_older(self, event: HostEvent) -> None:
+        if event.kind is HostEventKind.DISCONNECTED:
+            return  # it answers soon, or is gone
+        if self._host.link is not None:
+            connected = event.kind is HostEventKind.CONNECTED
+            self._tell(self._connected() if connected else event)
+        if self._older is not None:
+            if event.kind is HostEventKind.CONNECTED:
+                self._do(self._order(self._older, "drain"))
+            if not self._older.terminals:
+                self._do(self._order(self._older, "shutdown"))
+
+    async def _order(self, older: HostConnection, op: str) -> None:
+        with suppress(HostUnavailable):  # then it is told when it answers again
+            await older.call(op)
+
+    def _do(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _hosts(self) -> list[HostConnection]:
+        return [host for host in (self._older, self._host) if host is not None]
+
+    def _host_of(self, terminal_id: TerminalId) -> HostConnection:
+        older = self._older
+        has_it = older is not None and terminal_id in older.terminals
+        return older if older is not None and has_it else self._host
+
+    def _check_conversation(
+        self, conversation_id: ConversationId | None, terminal_id: TerminalId
+    ) -> None:
+        """Hold one host's lock against the other; each holds its own by itself."""
+        own = self._host_of(terminal_id)
+        for host in self._hosts():
+            for terminal in () if host is own else host.terminals.values():
+                held = terminal.state is TerminalState.RUNNING and conversation_id
+                if held and terminal.conversation_id == conversation_id:
+                    raise OutsideSessionResumed(
+                        "This session is already open in a terminal.",
+                        terminal_id=terminal.terminal_id,
+                    )
 
     async def _call(
-        self, op: str, *, seconds: float = CALL_SECONDS, **fields: object
+        self,
+        op: str,
+        *,
+        terminal_id: TerminalId,
+        seconds: float = CALL_SECONDS,
+        **fields: object,
     ) -> Frame:
-        await self.wait_connected(seconds)
-        if self._link is None:
-            raise HostUnavailable("The terminal host does not answer.")
-        return await self._link.call(op, seconds=seconds, **fields)
+        """Call the host that has the terminal."""
+        host = self._host_of(terminal_id)
+        return await host.call(op, seconds=seconds, terminal_id=terminal_id, **fields)
 
-    async def _call_newer(self, op: str, **fields: object) -> Frame:
+    async def _call_newer(
+        self, op: str, *, terminal_id: TerminalId, **fields: str | int
+    ) -> Frame:
         """Call what hosts of version 1 do not know."""
-        await self.wait_connected(CALL_SECONDS)
-        if self._link is not None and self._link.greeting.get("version") == 1:
+        host = self._host_of(terminal_id)
+        await host.wait_connected(CALL_SECONDS)
+        if host.link is not None and host.link.greeting.get("version") == 1:
             raise HostUnavailable(
-                "The terminal host is older than the server and cannot do this. It is "
-                "replaced once its terminals have ended."
+                "The terminal's host is older than the server and cannot do this. It "
+                "is replaced once its terminals have ended."
             )
-        return await self._call(op, seconds=CALL_SECONDS, **fields)
+        return await host.call(
+            op, seconds=CALL_SECONDS, terminal_id=terminal_id, **fields
+        )
+
+    def _all_terminals(self) -> dict[TerminalId, HostTerminal]:
+        older = {} if self._older is None else self._older.terminals
+        # Out of reach, the host's own terminals are nobody's knowledge.
+        own = self._host.terminals if self._host.link is not None else {}
+        return {**older, **own}
 
     def _connected(self) -> HostEvent:
-        return HostEvent(HostEventKind.CONNECTED, tuple(self._terminals.values()))
+        everything = tuple(self._all_terminals().values())
+        return HostEvent(HostEventKind.CONNECTED, everything)
 
-    def _on_event(self, frame: Frame) -> None:
-        if frame.get("event") == "changed":
-            terminal = decode_terminal(frame.get("terminal"))
-            self._terminals[terminal.terminal_id] = terminal
-            self._tell(HostEvent(HostEventKind.CHANGED, (terminal,)))
-        elif frame.get("event") == "removed":
-            gone = self._terminals.pop(TerminalId(str(frame.get("terminal_id"))), None)
-            if gone is not None:
-                self._tell(HostEvent(HostEventKind.REMOVED, (gone,)))
+    def _on_event(self, event: HostEvent) -> None:
+        connected = event.kind is HostEventKind.CONNECTED
+        self._tell(self._connected() if connected else event)
 
     def _tell(self, event: HostEvent) -> None:
         for queue in self._queues:
@@ -287,18 +356,4 @@ async def open_host(
         keeping.cancel()
         with suppress(asyncio.CancelledError):
             await keeping
-
-
-def _decode(value: object) -> HostTerminal:
-    return _checked(lambda: decode_terminal(value))
-
-
-def _checked(decode: Callable[[], Answer]) -> Answer:
-    try:
-        return decode()
-    except FrameInvalid as error:
-        raise HostUnavailable("The terminal host answers what no one asked.") from error
-
-
-def _decode_list(answer: Frame) -> tuple[HostTerminal, ...]:
-    return tuple(_decode(value) for value in answer.get("terminals") or ())
+        await client.close()

@@ -9,6 +9,7 @@ from typing import Final
 from sidestage.errors import HostUnavailable, InvalidInput
 from terminal_host.host_messages import decode_error
 from terminal_host.wire import (
+    PROTOCOL_VERSION,
     SPOKEN_VERSIONS,
     Frame,
     FrameDecoder,
@@ -115,6 +116,19 @@ async def open_link(path: Path) -> HostLink:
         writer.close()
         raise HostUnavailable("The terminal host speaks another protocol.")
     return HostLink(reader, writer, decoder, greeting)
+
+
+async def find_link(path: Path) -> HostLink | None:
+    """As `open_link`, but None if no host is there."""
+    try:
+        return await open_link(path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+
+
+def is_current(link: HostLink) -> bool:
+    """Tell whether the host speaks the newest version of the protocol that we do."""
+    return link.greeting.get("version") == PROTOCOL_VERSION
 
 
 async def _receive(reader: asyncio.StreamReader, decoder: FrameDecoder) -> Frame | None:

@@ -8,11 +8,12 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from sidestage.ids import TerminalId
 from terminal_host.host.engines import ENGINE_NAME
 from terminal_host.host.leftovers import end_leftovers
 from terminal_host.host.memory import return_freed_memory
@@ -36,9 +37,15 @@ from terminal_host.host.terminals import (
     HostLimits,
 )
 from terminal_host.screen import make_engine
-from terminal_host.wire import SOCKET_NAME, SOCKET_PATH_LIMIT_BYTES
+from terminal_host.wire import (
+    BESIDE_SOCKET_NAME,
+    PROTOCOL_VERSION,
+    SOCKET_NAME,
+    SOCKET_PATH_LIMIT_BYTES,
+)
 
 LOCK_NAME: Final = "host.lock"
+VERSION_LOCK_NAME: Final = f"host-v{PROTOCOL_VERSION}.lock"
 IDLE_SECONDS: Final = 60.0
 """Without a terminal and without a client, a host is of no use to anybody."""
 STOP_SECONDS: Final = 8.0
@@ -56,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     if options.ready_fd is not None:
         os.set_inheritable(options.ready_fd, False)  # noqa: FBT003  # os's own way
-    path = options.state_dir / SOCKET_NAME
+    name = BESIDE_SOCKET_NAME if options.beside else SOCKET_NAME
+    path = options.state_dir / name
     if len(os.fsencode(path)) > SOCKET_PATH_LIMIT_BYTES:
         print(
             f"The socket's path {path} is longer than {SOCKET_PATH_LIMIT_BYTES} bytes. "
@@ -67,13 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.descriptors is not None:
         _limit_descriptors(options.descriptors)
     os.chdir("/")  # a long-lived process keeps no folder in use
-    with _lock(options.state_dir) as held:
+    with _lock(options.state_dir, beside=options.beside) as held:
         if not held:
             _log.info("another host runs for this state folder")
             return 0
         become_subreaper()
         return_freed_memory()
-        end_leftovers(options.state_dir / "terminals")
+        end_leftovers(options.state_dir / "terminals", spared=options.spare)
         limits = RecordLimits(
             record_bytes=options.record_bytes, records=options.records_limit
         )
@@ -84,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 path,
                 BubblewrapConfiner(allow_root=options.allow_root),
                 store,
-                _open_records(store),
+                _open_records(store, spared=options.spare),
             )
         )
     return 0
@@ -102,10 +110,12 @@ def _limit_descriptors(soft: int) -> None:
         _log.warning("At most %d files can be open: %s", before, error)
 
 
-def _open_records(store: RecordStore) -> tuple[RecordMeta, ...]:
+def _open_records(
+    store: RecordStore, *, spared: Collection[TerminalId]
+) -> tuple[RecordMeta, ...]:
     """Return what earlier hosts recorded; without it the start goes on all the same."""
     try:
-        return store.open()
+        return tuple(meta for meta in store.open() if meta.terminal_id not in spared)
     except OSError as error:
         _log.error("The records of screens cannot be read: %s", error)
         return ()
@@ -186,12 +196,19 @@ def _handle_signals(reap: Callable[[], None], stop: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _lock(state_dir: Path) -> Iterator[bool]:
-    """Yield whether this process alone is the folder's host, until the block ends."""
+def _lock(state_dir: Path, *, beside: bool) -> Iterator[bool]:
+    """Yield whether this process may be the folder's host, until the block ends.
+
+    There is one of each version, and *beside* it an older one at most: whoever is not
+    beside another holds the lock of all versions, too.
+    """
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (state_dir / LOCK_NAME).open("a") as file:
+    with ExitStack() as stack:
+        names = (VERSION_LOCK_NAME,) if beside else (LOCK_NAME, VERSION_LOCK_NAME)
+        files = [stack.enter_context((state_dir / name).open("a")) for name in names]
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for file in files:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
         else:
@@ -211,6 +228,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--descriptors", type=int, default=None)
     parser.add_argument("--allow-root", action="store_true")
     parser.add_argument("--ready-fd", type=int, default=None)
+    # A host of an older version keeps these terminals, and the usual socket.
+    parser.add_argument("--beside", action="store_true")
+    parser.add_argument("--spare", action="append", default=[], metavar="TERMINAL")
     options = parser.parse_args(arguments)
     options.state_dir = options.state_dir.absolute()
     return options

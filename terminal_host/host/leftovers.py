@@ -7,6 +7,7 @@ their terminals), but not those that left their session.
 import json
 import logging
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,9 +68,15 @@ def find_leftovers(terminals: Path) -> tuple[Leftover, ...]:
     return tuple(one for one in found if one is not None and one.boot_id == current)
 
 
-def end_leftovers(terminals: Path) -> None:
-    """End every process that earlier hosts left, and forget them. Blocks."""
-    leftovers = find_leftovers(terminals)
+def end_leftovers(
+    terminals: Path, *, spared: Collection[TerminalId] = frozenset()
+) -> None:
+    """End every process that earlier hosts left, and forget them. Blocks.
+
+    The terminals *spared* belong to a host that lives.
+    """
+    found = find_leftovers(terminals)
+    leftovers = tuple(one for one in found if one.terminal_id not in spared)
     if leftovers:
         marks = {os.fsencode(one.terminal_id) for one in leftovers}
         stuck = end_processes(
@@ -78,7 +85,8 @@ def end_leftovers(terminals: Path) -> None:
         if stuck:
             _log.warning("%d processes of an earlier host cannot be ended", len(stuck))
     for path in terminals.glob("*/" + FILE_NAME):
-        remove_leftover(path.parent)
+        if path.parent.name not in spared:
+            remove_leftover(path.parent)
 
 
 def _find(leftovers: tuple[Leftover, ...], marks: set[bytes]) -> set[ProcessKey]:

@@ -36,6 +36,8 @@ from tests.waiting import wait_for
 
 Json = dict[str, Any]
 PATIENCE_SECONDS: Final = 30.0
+HOST_SOCKETS: Final = ("host.sock", "host-v2.sock")
+"""Where hosts listen: the second beside one of an older version."""
 RESUME: Final = """mutation Resume($input: ResumeOutsideSessionInput!) {
   resumeOutsideSession(input: $input) {
     __typename
@@ -249,15 +251,21 @@ class RunningServer:
             client.open(ticket["secret"], after=after)
             yield client
 
-    def host_pid(self) -> int | None:
-        """Return the pid of the terminal host, or None if none listens."""
+    def host_pid(self, socket_name: str = "host.sock") -> int | None:
+        """Return the pid of the terminal host there, or None if none listens."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
-                probe.connect(str(self.state_dir / "host.sock"))
+                probe.connect(str(self.state_dir / socket_name))
             except OSError:
                 return None
             raw = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
             return int(struct.unpack("3i", raw)[0])
+
+    def _end_host(self, socket_name: str) -> None:
+        host = self.host_pid(socket_name)
+        if host is not None:
+            os.kill(host, signal.SIGTERM)
+            wait_for(lambda: self.host_pid(socket_name) is None, "the host ends")
 
     def __enter__(self) -> Self:
         self.start()
@@ -271,10 +279,8 @@ class RunningServer:
     ) -> None:
         if self.is_running:
             self.stop()
-        host = self.host_pid()
-        if host is not None:
-            os.kill(host, signal.SIGTERM)
-            wait_for(lambda: self.host_pid() is None, "the terminal host ends")
+        for name in HOST_SOCKETS:
+            self._end_host(name)
         if not self.state_dir.is_relative_to(self.home):
             shutil.rmtree(self.state_dir, ignore_errors=True)
         if error is not None and self.log.exists():

@@ -23,7 +23,7 @@ from tests.e2e.durability.shells import (
     start_shell,
     terminals,
 )
-from tests.e2e.running_server import RunningServer, TerminalClient
+from tests.e2e.running_server import Json, RunningServer, TerminalClient
 from tests.e2e.terminal_host import raw_host
 from tests.e2e.terminal_host.waiting import has_ended
 from tests.waiting import wait_for
@@ -80,20 +80,74 @@ def test_an_upgrade_under_a_running_host_of_the_version_before(
             server.start()
 
         counts_on(server, project, upgrade)
-        with raw_host.connect(server.state_dir) as connection:
-            raw_host.send(connection, {"versions": [2, 1], "role": "control"})
-            greeting = raw_host.receive(connection)
-        assert greeting is not None
-        assert greeting["version"] == 1
-        # The host had imported all it needs: it still starts, shows and ends things.
-        with server.attach(start_shell(server, project)["ticket"]) as client:
-            client.type("echo 'still' there; exit 4\r")
-            client.until_closed()
-            assert client.messages[-1] == {
-                "type": "exit",
-                "status": 4,
-                "offset": client.offset,
-            }
+
+
+def test_an_older_host_keeps_its_terminals_while_a_new_one_takes_new_ones(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    home, installed = (tmp_path_factory.mktemp(name) for name in ("d", "installed"))
+    python = make_installation(installed)
+    make_older(installed)
+    with RunningServer(environment=environment(home), python=python) as server:
+        project = add_project(server, home)
+        old = start_shell(server, project)
+        older_pid = server.host_pid()
+        server.stop()
+        install(installed)
+        server.start()
+        new = start_shell(server, project)
+        newer_pid = server.host_pid("host-v2.sock")
+        assert newer_pid not in (None, older_pid)
+        assert {row["state"] for row in terminals(server).values()} == {"RUNNING"}
+        says(server, old, "older")
+        says(server, new, "newer")
+        # Both hosts are found by the next server, too.
+        server.restart()
+        assert {row["state"] for row in terminals(server).values()} == {"RUNNING"}
+        says(server, old, "still")
+        server.close_terminal(old["terminal"]["id"])
+        wait_for(lambda: server.host_pid() is None, "the older host ends")
+        says(server, new, "alone")
+        server.restart(signal.SIGKILL)
+        assert server.host_pid("host-v2.sock") == newer_pid
+        says(server, new, "again")
+        server.close_terminal(new["terminal"]["id"])
+
+
+def test_what_an_older_host_ran_is_lost_when_it_dies_and_nothing_else_is(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    home, installed = (tmp_path_factory.mktemp(name) for name in ("k", "installed"))
+    python = make_installation(installed)
+    make_older(installed)
+    with RunningServer(environment=environment(home), python=python) as server:
+        project = add_project(server, home)
+        old = start_shell(server, project)["terminal"]["id"]
+        server.stop()
+        install(installed)
+        server.start()
+        new = start_shell(server, project)
+        older_pid = server.host_pid()
+        assert older_pid is not None
+        raw_host.kill(older_pid)
+        # Not with its screen, which nobody answers for at first.
+        wait_for(lambda: states(server)[old] == "LOST", "it is lost")
+        assert states(server)[new["terminal"]["id"]] == "RUNNING"
+        says(server, new, "alive")
+
+
+def states(server: RunningServer) -> dict[str, str]:
+    """Return the state of each terminal."""
+    nodes = server.query("{ terminals(first: 50) { nodes { id state } } }")
+    return {node["id"]: node["state"] for node in nodes["terminals"]["nodes"]}
+
+
+def says(server: RunningServer, started: Json, word: str) -> None:
+    """Check that a terminal's shell takes input and shows output."""
+    ticket = server.issue_ticket(started["terminal"]["id"])
+    with server.attach(ticket) as client:
+        client.type(f"echo '{word}' it is\r")
+        client.until(lambda: f"{word} it is".encode() in client.output, word)
 
 
 def counts_on(server: RunningServer, project: str, restart: Callable[[], None]) -> None:
