@@ -201,6 +201,12 @@ class TerminalHost(Protocol):
     async def resize(self, terminal_id: TerminalId, *, cols: int, rows: int) -> None:
         """Set the size; raises `TerminalNotFound`, `TerminalNotRunning`."""
 
+    async def rename(self, terminal_id: TerminalId, name: str) -> None:
+        """Let the record of the screen carry that name; waits for no host.
+
+        Raises `TerminalNotFound`, `TerminalNotRunning` for one of an earlier host.
+        """
+
     async def end(self, terminal_id: TerminalId, *, reason: str | None = None) -> None:
         """End every process of the terminal; returns when they are gone."""
 

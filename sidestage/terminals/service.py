@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from sidestage.devices.model import Principal, Scope
 from sidestage.errors import (
     PermissionDenied,
+    SidestageError,
     StorageUnavailable,
     TerminalNotFound,
     TerminalNotRunning,
@@ -160,6 +161,10 @@ class TerminalDesk:
         # The row may have changed while it was written: only the name is ours.
         now = replace(self._get(terminal_id), name=terminal.name)
         self.feed.upsert(now)
+        # Without it the record keeps the old name, which matters only where the row is
+        # lost, too.
+        with suppress(SidestageError):
+            await self._parts.host.rename(terminal_id, terminal.name)
         return now
 
     async def resize(

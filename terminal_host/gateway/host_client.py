@@ -99,6 +99,12 @@ class HostClient:
         """Set the size; raises `TerminalNotFound`, `TerminalNotRunning`."""
         await self._call("resize", terminal_id=terminal_id, cols=cols, rows=rows)
 
+    async def rename(self, terminal_id: TerminalId, name: str) -> None:
+        """Let the record of the screen carry that name; waits for no host."""
+        if self._host_of(terminal_id).link is None:
+            raise HostUnavailable("The terminal host does not answer.")
+        await self._call_newer("rename", terminal_id=terminal_id, name=name)
+
     async def end(self, terminal_id: TerminalId, *, reason: str | None = None) -> None:
         """End every process of the terminal; returns when they are gone."""
         await self._call(

@@ -148,6 +148,11 @@ async def _resize(peer: ControlPeer, request: Frame) -> Frame:
     return {}
 
 
+async def _rename(peer: ControlPeer, request: Frame) -> Frame:
+    peer.terminals.get(decode_terminal_id(request)).rename(read_text(request, "name"))
+    return {}
+
+
 async def _end(peer: ControlPeer, request: Frame) -> Frame:
     await peer.terminals.end(decode_terminal_id(request))
     return {}
@@ -215,6 +220,7 @@ _OPERATIONS: Final[dict[str, Operation]] = {
     "list": _list,
     "watch": _watch,
     "resize": _resize,
+    "rename": _rename,
     "end": _end,
     "remove": _remove,
     "hold_conversation": _hold_conversation,

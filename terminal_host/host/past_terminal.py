@@ -92,6 +92,11 @@ class PastTerminal:
         del cols, rows
         raise TerminalNotRunning("This terminal has ended.")
 
+    def rename(self, name: str) -> None:
+        """Refuse: its record stays as its own host wrote it."""
+        del name
+        raise TerminalNotRunning("This terminal has ended.")
+
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return await self._ask(lambda screen: screen.text(lines))

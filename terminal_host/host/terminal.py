@@ -140,6 +140,12 @@ class HostedTerminal:
         self._on_screen(self)
         self._on_change(self)
 
+    def rename(self, name: str) -> None:
+        """Take another name, which the next record carries."""
+        self._name = name
+        self._on_screen(self)
+        self._on_change(self)
+
     async def text(self, lines: int) -> str:
         """Return the last *lines* lines of the screen as plain text."""
         return await self._tracker.text(lines)

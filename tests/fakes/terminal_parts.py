@@ -101,6 +101,11 @@ class FakeHost:
     async def resize(self, terminal_id: TerminalId, *, cols: int, rows: int) -> None:
         self.change(terminal_id, cols=cols, rows=rows)
 
+    async def rename(self, terminal_id: TerminalId, name: str) -> None:
+        if not self.answers:
+            raise HostUnavailable("The terminal host does not answer.")
+        self.change(terminal_id, name=name)
+
     async def end(self, terminal_id: TerminalId, *, reason: str | None = None) -> None:
         self.ended.append((terminal_id, reason))
         self.change(terminal_id, state=TerminalState.EXITED, exit_status=129)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sidestage.errors import TerminalNotRunning
 from sidestage.terminals.model import CreateTerminal, TerminalState
 from terminal_host.gateway.host_client import HostClient, open_host
 from tests.e2e.durability.conftest import HOST_ARGUMENTS, Bench
@@ -35,6 +36,23 @@ async def test_a_read_only_folder_spares_live_terminals_and_is_logged_once(
     [line] = _errors(log)
     assert "Screens cannot be recorded" in line
     assert "Permission denied" in line
+
+
+async def test_a_new_name_reaches_the_record_of_an_idle_terminal_and_the_next_host(
+    bench: Bench, new_terminal: NewTerminal
+) -> None:
+    terminal = await bench.host.create(new_terminal("cat"))
+    await bench.host.rename(terminal.terminal_id, "another name")
+
+    def is_recorded() -> bool:
+        record = bench.record(terminal.terminal_id)
+        return record is not None and record.meta.name == "another name"
+
+    await asyncio.to_thread(wait_for, is_recorded, "a record with the name")
+    [lost] = (await bench.crash()).values()
+    assert lost.name == "another name"
+    with pytest.raises(TerminalNotRunning):
+        await bench.host.rename(terminal.terminal_id, "too late")
 
 
 async def test_a_folder_that_cannot_be_read_keeps_no_host_from_starting(

@@ -168,3 +168,13 @@ async def test_a_lost_terminal_without_a_record_has_no_screen(tmp_path: Path) ->
         assert await desk.screen_text(terminal_id, lines=3) is None
         assert await desk.screen_lines(terminal_id, lines=3) is None
         assert await desk.search_screen(terminal_id, text="needle", limit=7) is None
+
+
+async def test_a_new_name_reaches_the_host_and_needs_none(tmp_path: Path) -> None:
+    async with restarted(tmp_path, FakeHost()) as bench:
+        terminal = await resume(bench)
+        await bench.desk.rename(terminal.id, name="one", actor=OWNER)
+        assert bench.host.terminals[terminal.id].name == "one"
+        bench.host.answers = False
+        await bench.desk.rename(terminal.id, name="two", actor=OWNER)
+        assert row_of(bench, terminal.id).name == "two"
