@@ -117,19 +117,10 @@ async def serve(
         await stack.enter_async_context(running(dropping=dropping))
         port = listener.getsockname()[1]
         app = _application(settings, wired, gateway, port)
-        control = open_control_socket(settings.control_socket)
-        servers = (
-            (
-                _Server(server_config(app, settings, network_protocols(doorway), "on")),
-                listener,
-            ),
-            (
-                _Server(
-                    server_config(app, settings, control_protocols(wired.is_agent))
-                ),
-                stack.enter_context(control),
-            ),
-        )
+        control = stack.enter_context(open_control_socket(settings.control_socket))
+        network = server_config(app, settings, network_protocols(doorway), "on")
+        local = server_config(app, settings, control_protocols(wired.is_agent))
+        servers = ((_Server(network), listener), (_Server(local), control))
         await stack.enter_async_context(_answering(app, gateway, servers))
         on_ready(_ready(settings, wired, port))
         await stop.wait()

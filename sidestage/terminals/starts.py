@@ -28,7 +28,12 @@ from sidestage.errors import (
 from sidestage.ids import ProjectId, SessionId, TemplateId, TerminalId, new_id
 from sidestage.terminals import forks, plans, reconcile, resume_rules, start_keys
 from sidestage.terminals.forks import Fork
-from sidestage.terminals.model import HostTerminal, Terminal, TerminalState
+from sidestage.terminals.model import (
+    CreateTerminal,
+    HostTerminal,
+    Terminal,
+    TerminalState,
+)
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.plans import Plan, Request, Size
 from sidestage.terminals.rows import TerminalRows
@@ -277,30 +282,14 @@ class Starts:
         self._check_room()
         terminal = plans.row_of(plan, self._parts)
         self._in_flight[terminal.id] = terminal
-        project = plan.start.project
-        await asyncio.to_thread(
-            self._parts.check_project, project.path, project.device, project.inode
-        )
-        request = replace(
-            await self._parts.launcher.prepare(plan.start),
-            name=terminal.name,
-            project_id=terminal.project_id,
-        )
+        request = await self._prepare(plan, terminal)
         await self._parts.store.begin(terminal, key, plans.begun_record(plan))
         self._parts.links.add_terminal(
             terminal.id,
             directory=terminal.directory,
             session_id=terminal.session_id,
         )
-        try:
-            told = await self._parts.host.create(request)
-        except HostUnavailable:
-            # It may have started all the same; the host's next list tells.
-            self._unanswered[terminal.id] = terminal
-            raise
-        except SidestageError as error:
-            await self._failed(plan, error)
-            raise
+        told = await self._ask_host(plan, terminal, request)
         terminal = reconcile.merged(terminal, told)
         await self._rows.writer.write(terminal, plans.done_record(plan, terminal))
         self._feed.upsert(terminal)
@@ -311,6 +300,30 @@ class Starts:
             await self._rows.change(reconcile.merged(terminal, early))
         await self._check_alone(terminal)
         return self._feed.get(terminal.id) or terminal
+
+    async def _prepare(self, plan: Plan, terminal: Terminal) -> CreateTerminal:
+        project = plan.start.project
+        await asyncio.to_thread(
+            self._parts.check_project, project.path, project.device, project.inode
+        )
+        return replace(
+            await self._parts.launcher.prepare(plan.start),
+            name=terminal.name,
+            project_id=terminal.project_id,
+        )
+
+    async def _ask_host(
+        self, plan: Plan, terminal: Terminal, request: CreateTerminal
+    ) -> HostTerminal:
+        try:
+            return await self._parts.host.create(request)
+        except HostUnavailable:
+            # It may have started all the same; the host's next list tells.
+            self._unanswered[terminal.id] = terminal
+            raise
+        except SidestageError as error:
+            await self._failed(plan, error)
+            raise
 
     async def _check_alone(self, terminal: Terminal) -> None:
         if terminal.session_id is None:
