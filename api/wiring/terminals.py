@@ -62,7 +62,7 @@ async def open_terminals(
             folder_inside=HOOK_FOLDER_INSIDE if settings.sandbox else None,
         ),
     )
-    arguments = _host_arguments(settings, descriptors)
+    arguments = host_arguments(settings, descriptors)
     async with open_host(settings.state_dir, arguments=arguments) as host:
         desk = TerminalDesk(
             DeskParts(
@@ -94,7 +94,11 @@ async def _void_tickets(desk: TerminalDesk, keeper: TokenKeeper) -> None:
         desk.drop_token(token_id)
 
 
-def _host_arguments(settings: Settings, descriptors: int) -> tuple[str, ...]:
+def host_arguments(settings: Settings, descriptors: int) -> tuple[str, ...]:
+    """Return the arguments of a terminal host for *settings*.
+
+    *descriptors* is the soft limit of open files that its terminals get.
+    """
     limits = (
         *("--running-limit", str(settings.terminals_limit)),
         *("--records-limit", str(settings.records_limit)),

@@ -25,6 +25,9 @@ _SUBCOMMANDS: Final = (
     "keys",
     "token",
     "doctor",
+    "service",
+    "backup",
+    "restore",
     "schema",
     "demo",
 )
