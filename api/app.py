@@ -16,6 +16,7 @@ from api.connections import Connections
 from api.guard import Allowed, App, Guard, Receive, Scope, Send, allowed_for
 from api.http import GraphQLHttp
 from api.limits import DEFAULT_LIMITS, Limits
+from api.metrics import metrics_endpoint
 from api.operations import Operations
 from api.rates import RateLimiter
 from api.transport_ws import TransportWs
@@ -91,6 +92,7 @@ def create_app(
         WebSocketRoute("/graphql", sockets),
         Route("/healthz", _alive),
         Route("/readyz", _readiness(parts)),
+        Route("/metrics", metrics_endpoint(parts, connections, broadcast)),
         *extra_routes,
         *client.routes(),
     ]

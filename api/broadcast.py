@@ -11,6 +11,7 @@ group writes to it directly, and its task sleeps until the connection's buffer i
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Hashable
 from dataclasses import dataclass
 from typing import Final
@@ -32,12 +33,19 @@ class Broadcast:
     def __init__(self, operations: Operations, limits: Limits) -> None:
         self._operations = operations
         self._limits = limits
+        self.counts: Counter[str] = Counter()
+        """Messages encoded, catch-ups merged, and resets, since the start."""
         self._seats: dict[Hashable, _Seat] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         """Return how many groups there are."""
         return len(self._seats)
+
+    @property
+    def members(self) -> int:
+        """How many subscribe."""
+        return sum(seat.members for seat in self._seats.values())
 
     async def follow(
         self, admitted: Admitted, write: Write | None = None
@@ -79,7 +87,7 @@ class Broadcast:
 
     async def _open(self, admitted: Admitted) -> Group:
         executor, stream = await self._operations.begin(admitted, admitted.principal)
-        group = Group(executor, stream, self._limits)
+        group = Group(executor, stream, self._limits, self.counts)
         group.begin()
         return group
 

@@ -5,15 +5,16 @@ where one runs, and `sidestage doctor` only where none does.
 """
 
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from api.findings import Finding, Verdict
 from api.hook_program import installed_command
+from api.service_checks import check_clock, check_service, judge_resume
 from sidestage import __version__
 from sidestage.agents.claude_code.hook_installer import (
     SETTINGS_NAME,
@@ -23,6 +24,7 @@ from sidestage.errors import StateFolderUnsafe
 from sidestage.sessions.hook_setup import HookState, HookStatus
 from sidestage.settings import Settings
 from sidestage.state import check_socket_path
+from sidestage.terminals.environment import child_environment
 from terminal_host.host.sandbox import BubblewrapConfiner
 
 TESTED_CLAUDE: Final = "2.1.328"
@@ -36,26 +38,10 @@ _BAD_HOOKS: Final = (HookState.OUTDATED, HookState.UNREADABLE)
 WATCHES_FILE: Final = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-class Verdict(StrEnum):
-    """How a check went."""
-
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check: what it looked at, how it went, and what to do."""
-
-    name: str
-    verdict: Verdict
-    sentence: str
-
-
 def list_findings(settings: Settings) -> tuple[Finding, ...]:
     """Make every check; blocking, for seconds if a program does not answer."""
-    return tuple(check(settings) for check in CHECKS)
+    findings = tuple(check(settings) for check in CHECKS)
+    return (*findings, judge_resume(settings, findings))
 
 
 def _check_python(_: Settings) -> Finding:
@@ -107,18 +93,39 @@ def _check_claude(settings: Settings) -> Finding:
             "install Claude Code or start the server with a PATH that has it."
         )
         return Finding("claude", Verdict.WARNING, sentence)
-    version = _version_of(program)
+    version = _version_of(program, settings)
     if version is None:
-        sentence = f"{program} does not say its version."
+        sentence = (
+            f"{program} does not say its version, with the environment that terminals "
+            "get. What else it needs is named in the setting `pass_environment`."
+        )
+        return Finding("claude", Verdict.PROBLEM, sentence)
+    sentence = f"{program} is version {version}."
+    if version == TESTED_CLAUDE:
+        return Finding("claude", Verdict.OK, sentence)
+    if _numbers(version) > _numbers(TESTED_CLAUDE):
+        sentence += (
+            f" That is newer than {TESTED_CLAUDE}, which Sidestage was tested with: "
+            "what it records may have changed."
+        )
         return Finding("claude", Verdict.WARNING, sentence)
-    note = "" if version == TESTED_CLAUDE else f" The tests ran with {TESTED_CLAUDE}."
-    return Finding("claude", Verdict.OK, f"{program} is version {version}.{note}")
+    return Finding(
+        "claude", Verdict.OK, f"{sentence} The tests ran with {TESTED_CLAUDE}."
+    )
 
 
-def _version_of(program: str) -> str | None:
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"\d{1,9}", version)[:3])
+
+
+def _version_of(program: str, settings: Settings) -> str | None:
     try:
         done = subprocess.run(
             [program, "--version"],
+            # As a terminal would have it: what it needs of ours must be passed.
+            env=child_environment(
+                settings.environment, passed=settings.pass_environment
+            ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -185,5 +192,7 @@ CHECKS: Final[tuple[Callable[[Settings], Finding], ...]] = (
     _check_sources,
     _check_hooks,
     _check_watches,
+    check_clock,
+    check_service,
 )
 """In the order in which they are shown."""

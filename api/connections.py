@@ -43,6 +43,8 @@ class Connections:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self.dropped: Counter[str] = Counter()
+        """How many the server ended, by reason."""
         self._open: set[Connection] = set()
         self._addresses: Counter[str] = Counter()
         self._by_token: dict[str, set[Connection]] = {}
@@ -64,6 +66,7 @@ class Connections:
             or len(self._open) >= self._limits.connections
             or self._addresses[where] >= self._limits.connections_per_address
         ):
+            self.dropped["full"] += 1
             raise RateLimited(
                 "Too many connections are open.", retry_after_ms=FULL_RETRY_MS
             )
@@ -90,6 +93,7 @@ class Connections:
         if len(self._newcomers) >= self._limits.uninitialised:
             oldest = next(iter(self._newcomers))
             del self._newcomers[oldest]
+            self.dropped["no_token"] += 1
             oldest.turn_away()
         self._newcomers[newcomer] = None
         try:
@@ -131,6 +135,7 @@ class Connections:
 
     def _revoke(self, token_id: str) -> None:
         for connection in tuple(self._by_token.get(token_id, ())):
+            self.dropped["revoked"] += 1
             connection.revoke()
 
     async def stop(self, *, patience_seconds: float) -> None:

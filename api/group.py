@@ -6,7 +6,7 @@ group writes to it directly, and its task sleeps until the connection is full.
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
@@ -72,12 +72,17 @@ class Group:
     """One running subscription and its latest messages."""
 
     def __init__(
-        self, executor: Executor[Context], stream: FeedStream, limits: Limits
+        self,
+        executor: Executor[Context],
+        stream: FeedStream,
+        limits: Limits,
+        counts: "Counter[str]",
     ) -> None:
         self.ended = False
         self._executor = executor
         self._stream = stream
         self._limits = limits
+        self._counts = counts
         self._position = stream.view.position()
         self._entries: deque[Entry] = deque()
         self._bytes = 0
@@ -135,11 +140,13 @@ class Group:
         rows = await self._stream.view.changes(position)
         if rows is None:
             return await self._snapshot(reset=True)
+        self._counts["merged"] += 1
         message = self._stream.message(FeedKind.DELTA, rows)
         payloads = () if rows.is_empty else (await self._render(message),)
         return payloads, rows.position, index
 
     async def _snapshot(self, *, reset: bool = False) -> Start:
+        self._counts["resets"] += reset
         payloads, position, index = await self._share(None, self._reset)
         if index < self._first:
             # So much happened since that its continuation is not kept any more.
@@ -236,6 +243,7 @@ class Group:
 
     def _append(self, entry: Entry) -> None:
         self._told_at = time.monotonic()
+        self._counts["messages"] += 1
         self._entries.append(entry)
         self._bytes += len(entry.payload)
         while (

@@ -172,6 +172,7 @@ class Socket:
                 async with asyncio.timeout(self._limits.init_seconds):
                     await self._init.wait()
         except TimeoutError:
+            self._server.connections.dropped["no_token"] += 1
             self.end(Close(INIT_TIMEOUT, "Connection initialisation timeout"))
 
     async def _keep_alive(self) -> None:
@@ -193,6 +194,7 @@ class Socket:
             if min(heard_left, read_left) <= 0:
                 break
             await asyncio.sleep(min(heard_left, read_left))
+        self._server.connections.dropped["silent"] += 1
         verb = "read" if read_left <= 0 else "heard"
         self.end(Close(TRY_LATER, f"Nothing was {verb}"))
 

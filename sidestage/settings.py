@@ -94,6 +94,9 @@ class Settings:
         "Say to clients that this server is a demonstration (`sidestage demo`).",
     )
     log_level: str = _setting("info", "`debug`, `info`, `warning` or `error`.")
+    log_format: str = _setting(
+        "text", "`text`, or `json`: one object a line, for programs that collect logs."
+    )
 
     @property
     def database(self) -> Path:
@@ -141,6 +144,7 @@ SETTABLE: Final = tuple(f for f in fields(Settings) if f.name not in _NOT_SETTAB
 
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
+_LOG_FORMATS: Final = ("text", "json")
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -273,6 +277,11 @@ def _check_log_level(value: Any) -> None:  # noqa: ANN401 checked to be a str be
         raise SettingsInvalid(f"log_level must be one of {', '.join(_LOG_LEVELS)}.")
 
 
+def _check_log_format(value: Any) -> None:  # noqa: ANN401 checked to be a str before
+    if value not in _LOG_FORMATS:
+        raise SettingsInvalid(f"log_format must be one of {', '.join(_LOG_FORMATS)}.")
+
+
 def _check_terminals_limit(value: Any) -> None:  # noqa: ANN401 an int
     if not 1 <= value <= TERMINALS_LIMIT_MOST:
         raise SettingsInvalid(
@@ -306,6 +315,7 @@ TERMINALS_LIMIT_MOST: Final = 256
 _CHECKS: Final[Mapping[str, Callable[[Any], None]]] = {
     "port": _check_port,
     "log_level": _check_log_level,
+    "log_format": _check_log_format,
     "terminals_limit": _check_terminals_limit,
     "records_limit": _check_records_limit,
     "record_limit_bytes": _check_record_limit_bytes,

@@ -9,7 +9,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from api.checks import Finding, Verdict, list_findings
+from api.checks import list_findings
+from api.findings import Finding, Verdict
 from sidestage.command.client import open_client
 from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_json, add_state_dir, settings_of

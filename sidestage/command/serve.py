@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 import uvloop
 
 from sidestage.command.failure import CommandFailed
+from sidestage.command.log_lines import JsonLines
 from sidestage.command.options import add_state_dir
 from sidestage.command.own_name import write_command
-from sidestage.settings import read_settings
+from sidestage.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from api.server import Ready
@@ -63,6 +64,7 @@ def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default=None
     )
+    parser.add_argument("--log-format", choices=("text", "json"), default=None)
     parser.set_defaults(run=run)
 
 
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     from api.server import serve
 
     settings = read_settings(flags)
-    _set_up_logs(settings.log_level)
+    set_up_logs(settings)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings, on_ready=announce))
@@ -89,12 +91,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _set_up_logs(level: str) -> None:
+def set_up_logs(settings: Settings) -> None:
+    """Log to standard error, as the settings say."""
+    handler = logging.StreamHandler()
+    as_json = settings.log_format == "json"
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter(LOG_PATTERN))
     # Libraries log what they work on, at their debug level: statements with their
     # values, frames with their bytes. Only our own loggers may be turned up.
-    logging.basicConfig(level=logging.WARNING, format=LOG_PATTERN)
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     for name in OWN_LOGGERS:
-        logging.getLogger(name).setLevel(level.upper())
+        logging.getLogger(name).setLevel(settings.log_level.upper())
 
 
 def announce(ready: "Ready") -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from api.service_checks import lingers
 from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_state_dir, settings_of
 from sidestage.command.own_name import write_command
@@ -31,8 +32,6 @@ from sidestage.state import lock_state_folder, prepare_state_folder
 
 MANAGER_SECONDS: Final = 30.0
 """What systemctl may take: a stop of the server takes up to ten seconds."""
-LINGER_DIR: Final = Path("/var/lib/systemd/linger")
-"""Holds a file for each user whose services run without a login (loginctl(1))."""
 
 
 def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -187,11 +186,6 @@ def _remarks(settings: Settings) -> tuple[str, ...]:
             "either. Install again from a shell that has it."
         )
     return tuple(remarks)
-
-
-def lingers(folder: Path = LINGER_DIR) -> bool:
-    """Tell whether this user's services run without a login."""
-    return (folder / getpass.getuser()).exists()
 
 
 def _say_launchd(files: ServiceFiles) -> None:

@@ -62,6 +62,7 @@ def test_the_clis_own_variable_names_its_folder(tmp_path: Path) -> None:
         ("PORT", "x", "port must be a whole number"),
         ("SANDBOX", "maybe", "sandbox must be true or false"),
         ("LOG_LEVEL", "loud", "log_level must be one of"),
+        ("LOG_FORMAT", "xml", "log_format must be one of"),
         ("TERMINALS_LIMIT", "0", "terminals_limit must be from 1"),
         ("RECORDS_LIMIT", "0", "records_limit must be from 1"),
         ("RECORD_LIMIT_BYTES", "1000", "record_limit_bytes must be from 65536"),

@@ -6,6 +6,7 @@ belongs to that terminal, and can speak of no session but its own.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -70,6 +71,13 @@ class HookIntake:
 
         The hold of an event that is dropped is let go.
         """
+        began = time.perf_counter()
+        try:
+            await self._take(data, peer, hold)
+        finally:
+            self.counts["handling_us"] += round((time.perf_counter() - began) * 1e6)
+
+    async def _take(self, data: bytes, peer: HookPeer, hold: Hold | None) -> None:
         at = self._clock()
         payload = parse_hook(data)
         if payload is None:
@@ -202,6 +210,7 @@ _COUNTED: Final = (
     "events_bad",
     "events_unattributed",
     "events_over_rate",
+    "handling_us",
     "payloads_cut",
     "spool_applied",
     "spool_torn",

@@ -1,6 +1,7 @@
 """One execution for all who ask the same: sharing, lagging, and letting go."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -344,7 +345,7 @@ async def test_who_refused_a_message_gets_no_later_one_before_it() -> None:
     door = Operations(world.parts, Limits(), rates=rates, anonymous_rates=rates)
     admitted = door.admit(Request(NAMES), OWNER)
     executor, stream = await door.begin(admitted, OWNER)
-    group = Group(executor, stream, Limits())
+    group = Group(executor, stream, Limits(), Counter())
     written: list[bytes] = []
     takes = False
 

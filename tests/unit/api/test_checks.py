@@ -6,7 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from api import checks
-from api.checks import Finding, Verdict, list_findings
+from api.checks import list_findings
+from api.findings import Finding, Verdict
 from sidestage.settings import Settings, read_settings
 from terminal_host.host.sandbox import BubblewrapConfiner
 from terminal_host.host.sandbox_probe import SandboxProbe
@@ -99,9 +100,10 @@ def test_a_missing_agent_is_told(settings: Settings) -> None:
     ("script", "verdict", "words"),
     [
         (f"echo '{checks.TESTED_CLAUDE} (Claude Code)'", Verdict.OK, "is version"),
-        ("echo '9.9.9 (Claude Code)'", Verdict.OK, "The tests ran with"),
-        ("exit 3", Verdict.WARNING, "does not say its version"),
-        ("exit 0", Verdict.WARNING, "does not say its version"),
+        ("echo '9.9.9 (Claude Code)'", Verdict.WARNING, "newer than"),
+        ("echo '2.1.99 (Claude Code)'", Verdict.OK, "The tests ran with"),
+        ("exit 3", Verdict.PROBLEM, "does not say its version"),
+        ("exit 0", Verdict.PROBLEM, "does not say its version"),
     ],
 )
 def test_an_agents_version_is_compared(

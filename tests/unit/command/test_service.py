@@ -1,6 +1,5 @@
 """What systemd and launchd are told. No service manager runs here."""
 
-import getpass
 import os
 import plistlib
 import shlex
@@ -16,7 +15,7 @@ import pytest
 from sidestage.command import service, service_units
 from sidestage.command.failure import CommandFailed
 from sidestage.command.main import run
-from sidestage.command.service import files_for, lingers
+from sidestage.command.service import files_for
 from sidestage.command.service_units import (
     ServicePlan,
     host_unit,
@@ -181,11 +180,6 @@ def test_linger_is_looked_for(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = home / "linger"
-    folder.mkdir()
-    assert not lingers(folder)
-    (folder / getpass.getuser()).touch()
-    assert lingers(folder)
     monkeypatch.setattr(service, "lingers", lambda: False)
     run(["service", "install"])
     assert "loginctl enable-linger" in capsys.readouterr().out
