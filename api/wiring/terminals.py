@@ -27,6 +27,7 @@ from sidestage.terminals.environment import HOOK_FOLDER_INSIDE
 from sidestage.terminals.parts import DeskParts
 from sidestage.terminals.service import TerminalDesk
 from terminal_host.gateway.host_client import HostClient, open_host
+from terminal_host.gateway.host_start import host_arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +93,3 @@ async def open_terminals(
 async def _void_tickets(desk: TerminalDesk, keeper: TokenKeeper) -> None:
     async for token_id in keeper.watch_revocations():
         desk.drop_token(token_id)
-
-
-def host_arguments(settings: Settings, descriptors: int) -> tuple[str, ...]:
-    """Return the arguments of a terminal host for *settings*.
-
-    *descriptors* is the soft limit of open files that its terminals get.
-    """
-    limits = (
-        *("--running-limit", str(settings.terminals_limit)),
-        *("--records-limit", str(settings.records_limit)),
-        *("--record-bytes", str(settings.record_limit_bytes)),
-        *("--descriptors", str(descriptors)),
-    )
-    return (*limits, "--allow-root") if settings.allow_root else limits

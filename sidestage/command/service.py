@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from api.doorway import descriptor_limit
 from api.service_checks import lingers
 from sidestage.command.failure import CommandFailed
 from sidestage.command.options import add_state_dir, settings_of
@@ -29,6 +30,7 @@ from sidestage.command.service_units import (
 from sidestage.errors import StateFolderUnsafe
 from sidestage.settings import Settings
 from sidestage.state import lock_state_folder, prepare_state_folder
+from terminal_host.gateway.host_start import host_arguments
 
 MANAGER_SECONDS: Final = 30.0
 """What systemctl may take: a stop of the server takes up to ten seconds."""
@@ -94,10 +96,6 @@ class ServiceFiles:
 
 def files_for(settings: Settings, *, platform: str = sys.platform) -> ServiceFiles:
     """Return the files of the services of *settings* on *platform*."""
-    # Not at the top: the wiring loads the whole server.
-    from api.doorway import descriptor_limit
-    from api.wiring.terminals import host_arguments
-
     plan = ServicePlan(
         python=sys.executable,
         state_dir=settings.state_dir,

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from sidestage.settings import Settings
+
 READY_SECONDS: Final = 15.0
 """A host first ends what an earlier one left, which takes some seconds at most."""
 LOG_NAME: Final = "host.log"
@@ -17,6 +19,20 @@ LOG_LIMIT_BYTES: Final = 1 << 20
 _KEPT = ("HOME", "USER", "LOGNAME", "PATH", "LANG", "TZ", "XDG_RUNTIME_DIR")
 _KEPT_PREFIXES = ("LC_", "COVERAGE_")
 _READY_DESCRIPTOR: Final = 3
+
+
+def host_arguments(settings: Settings, descriptors: int) -> tuple[str, ...]:
+    """Return the arguments of a terminal host for *settings*.
+
+    *descriptors* is the soft limit of open files that its terminals get.
+    """
+    limits = (
+        *("--running-limit", str(settings.terminals_limit)),
+        *("--records-limit", str(settings.records_limit)),
+        *("--record-bytes", str(settings.record_limit_bytes)),
+        *("--descriptors", str(descriptors)),
+    )
+    return (*limits, "--allow-root") if settings.allow_root else limits
 
 
 async def start_host(
