@@ -27,8 +27,8 @@ from api.rates import RateLimiter
 from resolvers.context import Context
 from resolvers.feeds import FeedStream, Message
 from resolvers.parts import Parts
-from resolvers.schema import core_schema
-from sidestage.devices.model import Principal, PrincipalKind
+from resolvers.schema import core_schema, sealed_schema
+from sidestage.devices.model import ContentMode, Principal, PrincipalKind
 from sidestage.errors import (
     BadUserInput,
     ErrorCode,
@@ -165,8 +165,9 @@ class Operations:
         """Return what runs the operation; a refusal if its variables do not fit."""
         operation = admitted.operation
         context = Context(principal, self.parts, operation.reached)
+        is_sealed = principal.content is ContentMode.SEALED
         executor = EXECUTOR.build(
-            self._schema,
+            sealed_schema() if is_sealed else self._schema,
             operation.document,
             context_value=context,
             raw_variable_values=dict(admitted.request.variables),

@@ -51,6 +51,7 @@ def split(admitted: Admitted) -> tuple[Hashable, str | None, Admitted]:
         operation.name,
         orjson.dumps(variables, option=orjson.OPT_SORT_KEYS),
         principal.scopes,
+        principal.content,
         principal.device_id,
     )
     shared = Request(request.query, variables, request.operation_name)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 import strawberry
+from graphql import GraphQLField
 from strawberry.schema_directive import Location
 
 # Every module of types comes through here, and an enum must be described before a type
@@ -31,6 +32,12 @@ class Content:
 
 LABEL: Final = Content(kind=ContentKind.LABEL)
 TEXT: Final = Content(kind=ContentKind.TEXT)
+
+
+def is_content(field: GraphQLField) -> bool:
+    """Tell whether a field of the built schema is marked `@content`."""
+    ours = field.extensions.get("strawberry-definition")
+    return any(each in (LABEL, TEXT) for each in getattr(ours, "directives", ()))
 
 
 def plain(description: str, **options: Any) -> Any:  # noqa: ANN401 -- a field specifier

@@ -6,7 +6,8 @@ from typing import TypeAlias, TypeVar
 import strawberry
 
 from resolvers.parts import Parts
-from sidestage.devices.model import Principal
+from sidestage.devices.model import ContentMode, Principal
+from sidestage.errors import PermissionDenied
 
 Given = TypeVar("Given")
 
@@ -22,6 +23,15 @@ class Context:
 
 
 Info: TypeAlias = strawberry.Info[Context, None]
+
+
+def check_clear(context: Context) -> None:
+    """Refuse an order or filter by content to a caller whose content is sealed.
+
+    It would tell, one page or guess at a time, what is withheld.
+    """
+    if context.principal.content is ContentMode.SEALED:
+        raise PermissionDenied("This would tell names that are sealed for this device.")
 
 
 def given(value: Given | None) -> Given | None:

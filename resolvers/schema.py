@@ -1,5 +1,6 @@
 """The whole schema: roots, scalars, and the types that only interfaces name."""
 
+from functools import cache
 from typing import Annotated, Any, Final
 
 import strawberry
@@ -31,6 +32,7 @@ from resolvers.hooks import HookInstallation, list_hooks
 from resolvers.node import Node, find_node, find_nodes
 from resolvers.projects import ProjectConnection, list_projects
 from resolvers.scalars import SCALARS, Base64
+from resolvers.sealed import seal_content
 from resolvers.server import Server, this_server
 from resolvers.sessions import OutsideSessionConnection, list_sessions
 from resolvers.statistics import SessionCount, UsagePoint, count_sessions, read_usage
@@ -336,6 +338,14 @@ def core_schema() -> GraphQLSchema:
     schema: Any = STRAWBERRY
     core: GraphQLSchema = schema._schema
     return core
+
+
+@cache
+def sealed_schema() -> GraphQLSchema:
+    """Return the schema as it is executed for callers with sealed content."""
+    schema: Any = build_schema()
+    core: GraphQLSchema = schema._schema
+    return seal_content(core)
 
 
 def print_sdl() -> str:

@@ -41,7 +41,7 @@ class Health:
 
     status: HealthStatus = plain("Whether something needs attention.", resolver=_status)
     ready: bool = plain("Whether the first list of sessions is complete.")
-    notes: list[str] = plain("What does not work fully, and what to do about it.")
+    notes: list[str] = labelled("What does not work fully, and what to do about it.")
     counters: list[HealthCounter] = plain("Counts for dashboards.", resolver=_counters)
 
 

@@ -13,7 +13,7 @@ from resolvers.agent_requests import (
     read_waiting_for,
 )
 from resolvers.content import labelled, plain, textual
-from resolvers.context import Context, Info, given
+from resolvers.context import Context, Info, check_clear, given
 from resolvers.node import Node, check_id, host_of
 from resolvers.paging import (
     After,
@@ -328,6 +328,8 @@ def to_filter(context: Context, wish: OutsideSessionFilter | None) -> SessionFil
         return SessionFilter()
     if wish.text and not context.principal.may(Scope.READ):
         raise PermissionDenied("The filter `text` needs the scope READ.")
+    if wish.text:
+        check_clear(context)
     project = wish.project_id and ProjectId(check_id(wish.project_id, "project"))
     return SessionFilter(
         states=tuple(sorted(set(wish.states or ()))),
@@ -391,6 +393,8 @@ def list_sessions(
         matches = wish.with_resumable(lambda session: is_resumable(context, session))
         now = context.parts.clock()
         rows = [row for row in rows if matches(row, now)]
+    if order_by is SessionOrder.NAME:
+        check_clear(context)
     return page_of(rows, ORDERS[order_by], request)
 
 
