@@ -165,6 +165,12 @@ async def _put(db: AsyncConnection, table: Table, values: Mapping[str, Any]) -> 
     await db.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed))
 
 
+async def forget_device(db: AsyncConnection, device_id: DeviceId) -> None:
+    """Delete what was sealed for a device that is being revoked."""
+    table = offer_envelopes
+    await db.execute(delete(table).where(table.c.device_id == device_id))
+
+
 async def _delete_envelopes(db: AsyncConnection, offer_id: OfferId) -> None:
     table = offer_envelopes
     await db.execute(delete(table).where(table.c.offer_id == offer_id))

@@ -3,10 +3,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from api.wiring.background import running
+from api.wiring.devices import FORGET_DEVICE
 from sidestage.devices.host_keys import GRACE
 from sidestage.devices.model import DeviceState
 from sidestage.devices.service import FIRST_CALL_WITHIN
@@ -23,6 +24,7 @@ from sidestage.errors import (
     Unauthenticated,
 )
 from sidestage.ids import DeviceId
+from sidestage.storage.offers import offer_envelopes
 from tests.fakes.phone import Phone
 from tests.fakes.waiting import wait_until_gone
 from tests.unit.devices.conftest import OWNER, Clock, Server
@@ -95,6 +97,23 @@ async def test_other_tables_forget_a_revoked_device_in_the_same_transaction(
     await server.call(token)
     await server.desk.revoke(device.id, actor=OWNER)
     assert forgotten == [device.id] * 2
+    await server.stop()
+
+
+async def test_what_was_sealed_for_a_revoked_device_goes_with_it(
+    tmp_path: Path,
+) -> None:
+    server = await Server.start(tmp_path, Clock(), *FORGET_DEVICE)
+    _, device, _ = await server.pair()
+    _, other, _ = await server.pair()
+    async with server.database.write() as db:
+        for each in (device, other):
+            row = {"offer_id": "offer:1", "device_id": each.id, "envelope": "{}"}
+            await db.execute(insert(offer_envelopes).values(row))
+    await server.desk.revoke(device.id, actor=OWNER)
+    async with server.database.read() as db:
+        left = (await db.execute(select(offer_envelopes.c.device_id))).scalars().all()
+    assert left == [other.id]
     await server.stop()
 
 
