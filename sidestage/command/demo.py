@@ -144,6 +144,7 @@ def _wait_for_exit(descriptor: int) -> None:
 async def _prepare(stage: Stage) -> None:
     for name in FOLDERS[:-1]:  # the last one shows what an unregistered folder is
         await _tell(stage, "projects", "add", str(stage.folder(name)))
+    await _tell(stage, "hooks", "install")
 
 
 async def _tell(stage: Stage, *words: str) -> None:

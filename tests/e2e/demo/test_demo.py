@@ -4,54 +4,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.e2e.running_server import RunningServer
+from tests.e2e.demo.running_demo import demo
 from tests.waiting import wait_for
 
 EVERY_STATE = {"RUNNING", "ASKING", "IDLE", "ENDED"}
 MINUTE_SECONDS = 60.0
 FEED = """subscription { outsideSessionFeed {
   kind more removedIds upserts { id state name waitingFor { kind } } } }"""
-
-
-class Demo(RunningServer):
-    """The server that the demonstration runs, found by what it prints."""
-
-    def __init__(self, home: Path) -> None:
-        environment = {
-            "HOME": str(home),
-            "PATH": os.environ["PATH"],
-            "LANG": "C.UTF-8",
-            "TMPDIR": str(home),
-        }
-        super().__init__(
-            environment=environment, program=("-P", "-m", "sidestage", "demo")
-        )
-
-    @property
-    def stage(self) -> Path:
-        """The scratch folder."""
-        [stage] = self.home.glob("sidestage-demo-*")
-        return stage
-
-
-@contextmanager
-def demo(home: Path) -> Iterator[Demo]:
-    """Run a demonstration; make sure that it ends."""
-    running = Demo(home)
-    running.start()
-    running.state_dir = running.stage / "state"
-    try:
-        yield running
-    finally:
-        if running.is_running:
-            running.stop()
 
 
 def processes_below(folder: Path) -> list[psutil.Process]:
