@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sidestage.ids import SessionId
-from sidestage.requests.model import AgentRequest
+from sidestage.requests.model import AgentRequest, RequestKind
 from sidestage.requests.parsing import write_json
 from sidestage.sessions.model import OpenCall
 
@@ -100,6 +100,10 @@ def is_done_by(request: AgentRequest, payload: Mapping[str, Any]) -> bool:
     """Tell whether the finished call in *payload* is the one *request* is about."""
     if request.origin.tool_use_id is not None:
         return payload.get("tool_use_id") == request.origin.tool_use_id
-    return payload.get("tool_name") == request.tool_name and (
-        prompt_id_of(payload) == request.origin.prompt_id
-    )
+    if payload.get("tool_name") != request.tool_name:
+        return False
+    if prompt_id_of(payload) != request.origin.prompt_id:
+        return False
+    # What a person answers comes back in the input; any other tool runs what was shown.
+    is_changed = request.kind is not RequestKind.PERMISSION
+    return is_changed or write_json(payload.get("tool_input")) == request.input_json

@@ -105,7 +105,12 @@ class RequestIntake:
     def _make(
         self, event: HookEvent, hold: Hold, row: Session, asked: Asked
     ) -> AgentRequest:
-        known = self.ledger.feed.values()
+        # Of this session only: a fork's calls have the ids of the calls they copy.
+        known = [
+            request
+            for request in self.ledger.feed.values()
+            if request.session_id == event.session_id
+        ]
         tool_use_id = self._calls.find(
             event.session_id,
             prompt_id=prompt_id_of(event.payload),

@@ -11,6 +11,7 @@ model followed that prompt selects the step: a tool call first, a closing line a
     question         ends with a free-form question
     thinking         a thinking block, then an answer
     bash(CMD)        one Bash call; bash2(CMD) two at once; bg(CMD) in the background
+    read2            two Reads outside of the project, whose dialogs open side by side
     write(NAME)      one Write call; read(NAME) a Read; edit(NAME) a Read, then an Edit
     askuser          AskUserQuestion with one question; askuser2 with two
     plan             a plan for approval
@@ -189,6 +190,13 @@ def _bash2(prompt: Prompt) -> Answer:
     return _steps(prompt, (Say("Two commands."), *calls), (Say("Both done."),))
 
 
+def _read2(prompt: Prompt) -> Answer:
+    files = ("/etc/passwd", "/etc/group")
+    calls = (Call("Read", {"file_path": path}) for path in files)
+    closing = Say("Both have been handled.")
+    return _steps(prompt, (Say("Two files."), *calls), (closing,))
+
+
 def _write(prompt: Prompt) -> Answer:
     call = Call(
         "Write", {"file_path": prompt.path("stub-note.md"), "content": "# Note\n"}
@@ -276,6 +284,7 @@ _SCENARIOS: Final[Mapping[str, Callable[[Prompt], Reply]]] = {
     "bash": _bash,
     "bg": lambda prompt: _bash(prompt, background=True),
     "bash2": _bash2,
+    "read2": _read2,
     "write": _write,
     "read": _read,
     "edit": _edit,

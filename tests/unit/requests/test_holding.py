@@ -9,7 +9,7 @@ from sidestage.devices.model import DeviceState
 from sidestage.requests.model import RequestKind, RequestState
 from sidestage.requests.opening import LIFE, OPEN_LIMIT
 from sidestage.sessions.hooks import HookKind
-from tests.fakes.agent_requests import RUN
+from tests.fakes.agent_requests import RUN, a_request
 from tests.fakes.devices import a_device
 from tests.fakes.hooks import FakeHold
 from tests.fakes.requesting import SESSION, Requesting
@@ -169,6 +169,18 @@ async def test_the_same_call_twice_is_two_calls() -> None:
             await world.hear(HookKind.TOOL_DONE, tool_name="Bash", tool_use_id=call)
             assert world.last().origin.tool_use_id == call
             assert not world.last().state.is_open
+
+
+async def test_a_call_of_another_session_is_not_this_ones() -> None:
+    """Two forks have calls of one id: the second one's request was not matched, and
+    the end of one of its calls withdrew them all."""
+    world = Requesting()
+    world.store.rows["request:f"] = a_request(
+        9, session_id=session_id(2), state=RequestState.ANSWERED
+    )
+    async with world.running():
+        await world.ask(call_id="toolu_9")
+        assert world.waiting().origin.tool_use_id == "toolu_9"
 
 
 async def test_without_its_event_the_transcript_tells_the_call() -> None:

@@ -58,9 +58,28 @@ async def test_a_call_that_could_not_be_matched_is_known_by_tool_and_prompt() ->
     world = Requesting()
     async with world.running():
         await world.ask(call_id=None)
-        await world.hear(HookKind.TOOL_DONE, tool_name="Bash", prompt_id="prompt-2")
-        assert await still_open(world)
-        await world.hear(HookKind.TOOL_DONE, tool_name="Bash", tool_use_id="toolu_5")
+        done = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+        others = (
+            {"prompt_id": "prompt-2"},
+            {"tool_name": "Read"},
+            {"tool_input": {"command": "pwd"}},
+        )
+        for other in others:
+            await world.hear(HookKind.TOOL_DONE, **{**done, **other})
+            assert await still_open(world)
+        await world.hear(HookKind.TOOL_DONE, **done)
+        assert await settled(world) is RequestEnd.KEYBOARD
+
+
+async def test_a_question_that_could_not_be_matched_is_done_with_its_answers() -> None:
+    world = Requesting()
+    async with world.running():
+        value = {"questions": [{"question": "Why?", "options": []}]}
+        await world.ask("AskUserQuestion", value, call_id=None)
+        answered = {**value, "answers": {"Why?": "Because."}}
+        await world.hear(
+            HookKind.TOOL_DONE, tool_name="AskUserQuestion", tool_input=answered
+        )
         assert await settled(world) is RequestEnd.KEYBOARD
 
 
