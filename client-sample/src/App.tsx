@@ -4,26 +4,32 @@ import { closeLink } from "./api/link.ts";
 import { Board } from "./board/Board.tsx";
 import { followSessions } from "./board/sessions.ts";
 import { lazyPage } from "./lazyPage.tsx";
+import type { PairingLink } from "./pairing/link.ts";
+import { followOffers } from "./handover/offers.ts";
 import { Login } from "./login/Login.tsx";
-import { findScopes } from "./login/scopes.ts";
+import { findScopes, serverSchema } from "./login/scopes.ts";
 import { token } from "./login/token.ts";
+import { followRequests } from "./requests/requests.ts";
 import { addressOf, place } from "./router.ts";
 import { SessionPage } from "./session/SessionPage.tsx";
 import { Empty, Loading } from "./ui/parts.tsx";
 import { Shell } from "./ui/Shell.tsx";
+import { SCHEMA_VERSION } from "./version.ts";
 
 const TerminalPage = lazyPage(() => import("./terminal/TerminalPage.tsx").then((each) => each.TerminalPage));
 const TerminalsPage = lazyPage(() => import("./lists/Terminals.tsx").then((each) => each.Terminals));
 const WallPage = lazyPage(() => import("./wall/Wall.tsx").then((each) => each.Wall));
 const ProjectsPage = lazyPage(() => import("./lists/Projects.tsx").then((each) => each.Projects));
 const AuditPage = lazyPage(() => import("./lists/Audit.tsx").then((each) => each.Audit));
-const DevicesPage = lazyPage(() => import("./lists/Devices.tsx").then((each) => each.Devices));
+const DevicesPage = lazyPage(() => import("./devices/Devices.tsx").then((each) => each.Devices));
+const PairPage = lazyPage(() => import("./pairing/PairPage.tsx").then((each) => each.PairPage));
 const SettingsPage = lazyPage(() => import("./settings/Settings.tsx").then((each) => each.Settings));
 
 /** How long to wait before asking a server again that did not answer at first. */
 const AGAIN_MS = 2_000;
 
-export function App() {
+export function App({ pairing }: { pairing: PairingLink | null }) {
+  if (place.value.page === "pair") return <PairPage link={pairing} />;
   if (token.value === null) return <Login />;
   return <LoggedIn key={token.value} />;
 }
@@ -44,7 +50,8 @@ function LoggedIn() {
         return;
       }
       if (!isShown) return;
-      stop = followSessions();
+      const stops = [followSessions(), followRequests(), followOffers()];
+      stop = () => stops.forEach((each) => each());
       setReady(true);
     };
     void start();
@@ -56,6 +63,7 @@ function LoggedIn() {
     };
   }, []);
   if (!isReady) return <div class="page"><Loading /></div>;
+  if (serverSchema.value !== SCHEMA_VERSION) return <OtherVersion />;
   const { page } = place.value;
   if (page === "wall") return <WallPage id="" />;
   if (page === "terminal") return <TerminalPage id={place.value.id} />;
@@ -63,6 +71,17 @@ function LoggedIn() {
     <Shell>
       <CurrentPage />
     </Shell>
+  );
+}
+
+function OtherVersion() {
+  return (
+    <Empty title={`This page does not fit the server (schema ${serverSchema.value})`}>
+      <p>The server was upgraded, or is older than this page.</p>
+      <button type="button" onClick={() => location.reload()}>
+        Reload
+      </button>
+    </Empty>
   );
 }
 

@@ -2,13 +2,13 @@ import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Loading, Notice } from "./ui/parts.tsx";
 
-type PageComponent = FunctionComponent<{ id: string }>;
-
-/** A page whose code is loaded when it is first shown. */
-export function lazyPage(load: () => Promise<PageComponent>): PageComponent {
-  let loaded: PageComponent | null = null;
-  return function LazyPage({ id }) {
-    const [Page, setPage] = useState<PageComponent | null>(() => loaded);
+/** A page whose code is loaded when it is first shown; another `id` is another page. */
+export function lazyPage<Props extends object>(
+  load: () => Promise<FunctionComponent<Props>>,
+): FunctionComponent<Props> {
+  let loaded: FunctionComponent<Props> | null = null;
+  return function LazyPage(props) {
+    const [Page, setPage] = useState<FunctionComponent<Props> | null>(() => loaded);
     const [isLost, setLost] = useState(false);
     useEffect(() => {
       if (Page) return;
@@ -31,6 +31,6 @@ export function lazyPage(load: () => Promise<PageComponent>): PageComponent {
         </Notice>
       );
     }
-    return Page ? <Page key={id} id={id} /> : <div class="page"><Loading /></div>;
+    return Page ? <Page key={"id" in props ? String(props.id) : ""} {...props} /> : <div class="page"><Loading /></div>;
   };
 }

@@ -1,5 +1,5 @@
 import type { TadaDocumentNode } from "gql.tada";
-import { forgetToken, token } from "../login/token.ts";
+import { token, tokenRefused } from "../login/token.ts";
 import { serverUrl } from "../ui/base.ts";
 import { CLIENT } from "../version.ts";
 import { printDocument } from "./print.ts";
@@ -19,17 +19,22 @@ interface Answer<Data> {
   errors?: { message: string; extensions?: { code?: string } }[];
 }
 
-/** Runs a query or a mutation; throws `Refused`. */
+/**
+ * Runs a query or a mutation; throws `Refused`. *anonymous* shows no token, also where
+ * the tab has one.
+ */
 export async function ask<Data, Variables>(
   document: TadaDocumentNode<Data, Variables>,
   variables: Variables,
+  { anonymous = false } = {},
 ): Promise<Data> {
-  const answer = await send<Data>({ query: printDocument(document), variables });
+  const shown = anonymous ? null : token.peek();
+  const answer = await send<Data>({ query: printDocument(document), variables }, shown);
   const error = answer.errors?.[0];
   if (error) {
     const code = error.extensions?.code ?? "UNKNOWN";
     if (code === "UNAUTHENTICATED") {
-      forgetToken("You were logged out: the login expired or was revoked.");
+      tokenRefused();
     }
     throw new Refused(code, error.message);
   }
@@ -37,7 +42,7 @@ export async function ask<Data, Variables>(
   return answer.data;
 }
 
-async function send<Data>(body: unknown): Promise<Answer<Data>> {
+async function send<Data>(body: unknown, shown: string | null): Promise<Answer<Data>> {
   let response: Response;
   try {
     response = await fetch(serverUrl("graphql"), {
@@ -46,7 +51,7 @@ async function send<Data>(body: unknown): Promise<Answer<Data>> {
         "content-type": "application/json",
         accept: "application/graphql-response+json",
         "sidestage-client": CLIENT,
-        ...(token.peek() ? { authorization: `Bearer ${token.peek()}` } : {}),
+        ...(shown ? { authorization: `Bearer ${shown}` } : {}),
       },
       body: JSON.stringify(body),
     });

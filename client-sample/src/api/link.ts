@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { type Client, createClient } from "graphql-ws";
-import { forgetToken, token } from "../login/token.ts";
+import { token, tokenRefused } from "../login/token.ts";
 import { socketUrl } from "../ui/base.ts";
 import { CLIENT } from "../version.ts";
 
@@ -76,7 +76,7 @@ function closeCode(event: unknown): number {
 
 function showClosed(code: number): void {
   if (code === UNAUTHENTICATED) {
-    forgetToken("You were logged out: the login expired or was revoked.");
+    tokenRefused();
   } else if (FATAL.has(code)) {
     linkState.value = { kind: "too-old" };
   } else if (linkState.peek().kind !== "offline") {

@@ -1,13 +1,17 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
+import { forgetIdentity, identity } from "../keys/identity.ts";
 import { serverUrl } from "../ui/base.ts";
 
 const KEY = "sidestage.token";
 
 /**
- * The token this tab shows, or null. A login by link or by pasting lies in
- * `sessionStorage`: it ends with the tab, and no other site can read it.
+ * A login by link or by pasting. It lies in `sessionStorage`: it ends with the tab, and
+ * no other site can read it.
  */
-export const token = signal<string | null>(sessionStorage.getItem(KEY));
+const tabToken = signal<string | null>(sessionStorage.getItem(KEY));
+
+/** The token this tab shows: the tab's own, else the paired browser's; null without. */
+export const token = computed(() => tabToken.value ?? identity.value?.token ?? null);
 
 /** What a person should know about the last login: why it failed, or why it ended. */
 export const loginNotice = signal<string | null>(null);
@@ -15,13 +19,24 @@ export const loginNotice = signal<string | null>(null);
 export function keepToken(text: string): void {
   sessionStorage.setItem(KEY, text);
   loginNotice.value = null;
-  token.value = text;
+  tabToken.value = text;
 }
 
-export function forgetToken(notice: string | null): void {
+/** Logs this tab out; a paired browser goes on as its device. */
+export function forgetTabToken(): void {
   sessionStorage.removeItem(KEY);
-  loginNotice.value = notice;
-  token.value = null;
+  tabToken.value = null;
+}
+
+/** Acts on a token that the server does not take any more. */
+export function tokenRefused(): void {
+  if (tabToken.peek() !== null) {
+    loginNotice.value = "You were logged out: the login expired or was revoked.";
+    forgetTabToken();
+  } else if (identity.peek() !== null) {
+    loginNotice.value = "This browser is no longer paired: it was revoked. Pair it again to go on.";
+    void forgetIdentity();
+  }
 }
 
 /** Takes the ticket of a `sidestage open` link out of the address; null without one. */

@@ -4,9 +4,13 @@ import type { ResultOf } from "../api/graphql.ts";
 import { totalTokens } from "../board/groups.ts";
 import type { SessionRow } from "../board/rows.ts";
 import { sessionsView } from "../board/sessions.ts";
+import { HandoverCard } from "../handover/HandoverCard.tsx";
+import { offerOf } from "../handover/offers.ts";
 import { scopes } from "../login/scopes.ts";
+import { RequestCard } from "../requests/RequestCard.tsx";
+import { requestsOf } from "../requests/requests.ts";
 import { addressOf, go } from "../router.ts";
-import { formatCount, formatTime } from "../text/ages.ts";
+import { formatCount, formatTime, now } from "../text/ages.ts";
 import { markStarted } from "../terminal/opening.ts";
 import { makeUuid } from "../text/uuid.ts";
 import { agentName, evidenceWords, folderName, modelName, stateWords, waitingWords } from "../text/words.ts";
@@ -14,11 +18,13 @@ import { Icon } from "../ui/Icon.tsx";
 import { Age, Empty, Loading, Notice, StateChip } from "../ui/parts.tsx";
 import { useAction } from "../ui/useAction.ts";
 import { Resume, SessionLineage } from "./documents.ts";
+import { TakeOverButton } from "./TakeOver.tsx";
 import { Transcript } from "./Transcript.tsx";
 
 /** What a terminal is started with; the page that shows it sets the true size. */
 const START_COLS = 100;
 const START_ROWS = 30;
+const SETTLED_SHOWN_MS = 60_000;
 
 /** One session: what it is and does, what can be done, and its conversation. */
 export function SessionPage({ id }: { id: string }) {
@@ -41,6 +47,7 @@ export function SessionPage({ id }: { id: string }) {
       <Head row={row} />
       <Facts row={row} />
       {row.conflict ? <Notice tone="bad">{row.conflict.message}</Notice> : null}
+      <Cards row={row} />
       <Actions row={row} />
       {scopes.value.read ? (
         <Transcript sessionId={id} />
@@ -50,6 +57,26 @@ export function SessionPage({ id }: { id: string }) {
     </div>
   );
 }
+
+/** What the session waits for: requests, else the question its turn ended with. */
+function Cards({ row }: { row: SessionRow }) {
+  const place = row.project?.name ?? folderName(row.directory) ?? row.name;
+  const requests = requestsOf(row.id);
+  const offer = offerOf(row.id);
+  // An offer that came to nothing is told for a moment only.
+  const isRecent = offer && now.value - Date.parse(offer.stateSince) < SETTLED_SHOWN_MS;
+  const isShown = offer && (OPEN_OFFERS.has(offer.state) || isRecent);
+  return (
+    <>
+      {requests.map((request) => (
+        <RequestCard key={request.id} request={request} place={place} />
+      ))}
+      {isShown ? <HandoverCard key={offer.id} offer={offer} place={place} /> : null}
+    </>
+  );
+}
+
+const OPEN_OFFERS = new Set(["PENDING", "ANSWERING", "CONTINUED"]);
 
 function Head({ row }: { row: SessionRow }) {
   return (
@@ -206,7 +233,8 @@ function Actions({ row }: { row: SessionRow }) {
     );
   }
   if (row.resume.refusal) return <p class="reason">{row.resume.refusal.message}</p>;
-  if (!row.resume.available) return null;
+  if (row.state === "IDLE" && scopes.value.terminal && !row.terminal) return <TakeOverButton sessionId={row.id} />;
+  if (!row.resume.available || !scopes.value.terminal) return null;
   return (
     <div class="actions">
       <button type="button" class="primary" disabled={resume.isBusy} onClick={resume.run}>

@@ -1,7 +1,8 @@
 import { graphql } from "../api/graphql.ts";
 import { useQuery } from "../lists/useQuery.ts";
 import { scopes } from "../login/scopes.ts";
-import { forgetToken } from "../login/token.ts";
+import { identity } from "../keys/identity.ts";
+import { forgetTabToken } from "../login/token.ts";
 import { addressOf } from "../router.ts";
 import { serverUrl } from "../ui/base.ts";
 import { Icon } from "../ui/Icon.tsx";
@@ -77,17 +78,38 @@ export function Settings(_: { id: string }) {
           <a href={serverUrl("graphql")}>GraphiQL</a> shows every type and field, with examples to run.
         </p>
       </section>
-      <section class="card">
-        <h2>This login</h2>
-        <p>
-          It may see states and names{scopes.value.read ? ", and read texts" : ""}
-          {scopes.value.admin ? ", and manage projects, devices and the audit log" : ""}. It ends with this tab.
-        </p>
-        <button type="button" onClick={() => forgetToken(null)}>
-          Log out
-        </button>
-      </section>
+      <ThisLogin />
     </div>
+  );
+}
+
+function ThisLogin() {
+  const { read, terminal, answer, admin } = scopes.value;
+  const words = [
+    "see states and names",
+    read ? "read texts" : "",
+    terminal ? "use terminals" : "",
+    answer ? "answer agents" : "",
+    admin ? "manage projects, devices and the audit log" : "",
+  ].filter(Boolean);
+  return (
+    <section class="card">
+      <h2>This login</h2>
+      <p>It may {words.join(", ")}.</p>
+      {identity.value ? (
+        <p class="muted">This browser is paired. To end that, revoke it under Devices.</p>
+      ) : (
+        <>
+          <p class="muted">
+            It ends with this tab. <a href={addressOf("pair")}>Pair this browser</a> to stay logged in and to answer
+            agents from here.
+          </p>
+          <button type="button" onClick={forgetTabToken}>
+            Log out
+          </button>
+        </>
+      )}
+    </section>
   );
 }
 

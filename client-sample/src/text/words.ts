@@ -3,6 +3,11 @@
  * client does not know, and it is then shown as what the schema says, "unknown".
  */
 
+/** Returns what *table* has of its own for *value*. */
+function known<Word>(table: Record<string, Word>, value: string): Word | undefined {
+  return Object.hasOwn(table, value) ? table[value] : undefined;
+}
+
 /** What a state looks like and is called. */
 export interface StateWords {
   label: string;
@@ -18,13 +23,13 @@ const STATES: Record<string, StateWords> = {
 const UNKNOWN_STATE: StateWords = { label: "Unknown", tone: "unknown" };
 
 export function stateWords(state: string): StateWords {
-  return STATES[state] ?? UNKNOWN_STATE;
+  return known(STATES, state) ?? UNKNOWN_STATE;
 }
 
 const AGENTS: Record<string, string> = { CLAUDE_CODE: "Claude Code", CODEX: "Codex" };
 
 export function agentName(agent: string): string {
-  return AGENTS[agent] ?? "Agent";
+  return known(AGENTS, agent) ?? "Agent";
 }
 
 const WAITS: Record<string, string> = {
@@ -36,7 +41,7 @@ const WAITS: Record<string, string> = {
 
 /** Returns what a session waits for, as the end of "The agent …". */
 export function waitingWords(kind: string, toolName: string | null): string {
-  const words = WAITS[kind] ?? "waits for you";
+  const words = known(WAITS, kind) ?? "waits for you";
   return kind === "PERMISSION" && toolName ? `wants to use ${toolName}` : words;
 }
 
@@ -49,7 +54,7 @@ const EVIDENCE: Record<string, string> = {
 };
 
 export function evidenceWords(source: string): string {
-  return EVIDENCE[source] ?? "a source this page does not know";
+  return known(EVIDENCE, source) ?? "a source this page does not know";
 }
 
 /** Returns the last part of a folder, which is what people call it. */
