@@ -15,7 +15,7 @@ from sidestage.agents.claude_code.discovery import Discovery
 from sidestage.devices.push import NoPush
 from sidestage.handover.parts import HandoverParts
 from sidestage.handover.service import Handover
-from sidestage.projects.adoption import Adoption
+from sidestage.projects.adoption import AdoptionKeeper
 from sidestage.settings import Settings
 from sidestage.state import read_machine_secret
 from sidestage.storage.offer_store import SqlOfferStore
@@ -29,7 +29,7 @@ async def open_handover(
     seams: Seams,
     ground: Ground,
     devices: DeviceParts,
-    adoption: Adoption,
+    adoption: AdoptionKeeper,
     discovery: Discovery,
     terminals: Terminals,
     hooks: Hooks,
@@ -60,5 +60,13 @@ async def open_handover(
     )
     await handover.load()
     hooks.add_listener(handover.listener)
-    async with running(handover=handover.run()):
+    async with running(
+        handover=handover.run(), adoption=_follow_policy(adoption, handover)
+    ):
         yield handover
+
+
+async def _follow_policy(adoption: AdoptionKeeper, handover: Handover) -> None:
+    while True:
+        await adoption.wait_change()
+        await handover.check_policy()

@@ -20,9 +20,12 @@ _HINT: Final = re.compile(r'Try "|Press up to |Type ')
 
 @dataclass(frozen=True, slots=True)
 class PromptBox:
-    """What stands in the box, its lines joined."""
+    """What stands in the box, its lines joined, and the size of its screen."""
 
     text: str
+    cols: int = 80
+    """How wide the screen is, by the rule above the box."""
+    rows: int = 24
 
     @property
     def is_free(self) -> bool:
@@ -57,5 +60,6 @@ def find_prompt_box(screen: str) -> PromptBox | None:
         inside = lines[upper + 1 : lower]
         if inside and inside[0].lstrip().startswith(_PROMPT):
             first = inside[0].lstrip().removeprefix(_PROMPT)
-            return PromptBox("\n".join((first, *inside[1:])).strip())
+            text = "\n".join((first, *inside[1:])).strip()
+            return PromptBox(text, len(lines[upper].rstrip()), len(lines))
     return None

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from sidestage.errors import BadUserInput
+from sidestage.handover.pastes import unwrap_paste
 from sidestage.handover.summary import summarize
 from sidestage.ids import SessionId
 from sidestage.sessions.transcript import EntryKind, TranscriptEntry, Transcripts
@@ -99,7 +100,7 @@ async def prompts_since(
     """
     page = await transcripts.page(session_id, last=TURN_LIMIT_ENTRIES)
     return frozenset(
-        squeezed(entry.text)
+        squeezed(unwrap_paste(entry.text))
         for entry in page.entries
         if entry.kind is EntryKind.PROMPT and entry.at is not None and entry.at >= since
     )

@@ -13,6 +13,7 @@ from typing import Final
 
 from sidestage.handover.model import OfferBlock
 from sidestage.handover.pace import Pace
+from sidestage.handover.pastes import encode_pastes
 from sidestage.handover.prompt_box import PromptBox, find_prompt_box
 from sidestage.handover.turns import squeezed
 from sidestage.ids import SessionId, TerminalId
@@ -25,7 +26,6 @@ KILL_LINE: Final = b"\x15\x7f"
 LINES_LIMIT: Final = 40
 """Lines taken out of a box; a paste of more is folded into one."""
 
-_PASTE: Final = (b"\x1b[200~", b"\x1b[201~")
 _ENTER: Final = b"\r"
 
 
@@ -129,7 +129,7 @@ class PromptTypist:
         if box is None:
             raise Blocked(OfferBlock.NOT_READY)
         if box.is_free:
-            await keyboard.write(text.encode().join(_PASTE))
+            await keyboard.write(encode_pastes(text, cols=box.cols, rows=box.rows))
         elif not box.holds(text):
             raise Blocked(OfferBlock.PROMPT_BOX_IN_USE)
 

@@ -97,6 +97,10 @@ class AdoptionKeeper:
         path = "/" + os.path.normpath(directory).lstrip("/")  # it keeps two slashes
         return not any(contains(folder, path) for folder in self._policy.excluded)
 
+    async def wait_change(self) -> None:
+        """Return once the policy was set again."""
+        await self._changed.wait()
+
     async def set_policy(
         self, policy: AdoptionPolicy, *, actor: Principal
     ) -> AdoptionPolicy:

@@ -30,9 +30,17 @@ DIALOG = f"""{RULE}
  ❯ 1. Yes
    2. No
 """
-_PASTE = re.compile(b"\x1b\\[200~(.*)\x1b\\[201~", re.DOTALL)
+_PASTE = re.compile(b"\x1b\\[200~(.*?)\x1b\\[201~", re.DOTALL)
 FOLDED_FROM_CHARACTERS = 800
 FOLDED_FROM_LINES = 4
+ROWS = 30
+
+
+def _is_folded(piece: str) -> bool:
+    return (
+        len(piece) > FOLDED_FROM_CHARACTERS
+        or piece.count("\n") + 1 >= FOLDED_FROM_LINES
+    )
 
 
 @dataclass
@@ -59,6 +67,8 @@ class FakeAgents:
         default_factory=lambda: Feed[Terminal](lambda it: it.id)
     )
     statuses: dict[SessionId, ToldStatus] = field(default_factory=dict)
+    folded: set[TerminalId] = field(default_factory=set)
+    """Whose boxes show a folded paste."""
     boxes: dict[TerminalId, str] = field(default_factory=dict)
     dialogs: set[TerminalId] = field(default_factory=set)
     approved: list[TerminalId] = field(default_factory=list)
@@ -199,8 +209,9 @@ class FakeKeyboard:
     terminal_id: TerminalId
 
     async def write(self, data: bytes) -> None:
-        if (pasted := _PASTE.fullmatch(data)) is not None:
-            self._paste(pasted[1].decode())
+        pieces = _PASTE.findall(data)
+        if pieces and _PASTE.sub(b"", data) == b"":
+            self._paste([piece.decode() for piece in pieces])
         elif data == b"\r":
             self._enter()
         elif data == b"\x15\x7f":
@@ -209,9 +220,11 @@ class FakeKeyboard:
         else:
             raise AssertionError(f"nobody types that: {data!r}")
 
-    def _paste(self, text: str) -> None:
+    def _paste(self, pieces: list[str]) -> None:
         if self.terminal_id not in self.agents.dialogs:
-            self.agents.boxes[self.terminal_id] += text
+            self.agents.boxes[self.terminal_id] += "".join(pieces)
+            if any(map(_is_folded, pieces)):
+                self.agents.folded.add(self.terminal_id)
         if self.agents.on_paste is not None:
             self.agents.on_paste(self.terminal_id)
 
@@ -225,11 +238,21 @@ class FakeKeyboard:
         if agents.loses_enters:
             agents.loses_enters -= 1
             return
+        if agents.boxes[self.terminal_id].endswith("\\"):
+            agents.boxes[self.terminal_id] = agents.boxes[self.terminal_id][:-1] + "\n"
+            return
         text, agents.boxes[self.terminal_id] = agents.boxes[self.terminal_id], ""
         session_id = agents.session_in(self.terminal_id)
         if text.startswith("!"):
             agents.ran.append(text)
         elif text:
+            if self.terminal_id in agents.folded:
+                agents.folded.discard(self.terminal_id)
+                text = (
+                    f'\n\n<pasted_content id="1e59">\n{text}\n'
+                    '</pasted_content id="1e59">\n'
+                )
+            text = text.removesuffix("\\ ") + "\\" if text.endswith("\\ ") else text
             agents.say(session_id, EntryKind.PROMPT, text.replace("\t", "    "))
             agents.tell(session_id, SessionState.RUNNING)
 
@@ -237,12 +260,11 @@ class FakeKeyboard:
         if self.terminal_id in self.agents.dialogs:
             return DIALOG
         text = self.agents.boxes[self.terminal_id]
-        if len(text) >= FOLDED_FROM_CHARACTERS:
-            text = "[Pasted text #1]"
-        elif text.count("\n") >= FOLDED_FROM_LINES:
+        if self.terminal_id in self.agents.folded and text:
             text = f"[Pasted text #1 +{text.count(chr(10))} lines]"
         shown = text.replace("\n", "\n  ")
-        return f"said before\n{RULE}\n❯ {shown}\n{RULE}\n  ⏸ manual mode on"
+        above = "said before\n" * (ROWS - 5 - shown.count("\n"))
+        return f"{above}{RULE}\n❯ {shown}\n{RULE}\n  ⏸ manual mode on"
 
     async def wait_output(self, *, seconds: float) -> None:
         await asyncio.to_thread(lambda: None)

@@ -79,6 +79,13 @@ class Asking:
     transcript: Path
     session_id: str
 
+    def wait_turn_recorded(self) -> None:
+        """Wait until the CLI has written all there is of the turn."""
+        wait_for(
+            lambda: b"turn_duration" in self.transcript.read_bytes(), "the turn's end"
+        )
+        self.bench.wait_idle()
+
     def offer(self, device: PythonDevice) -> Json:
         """Return its open offer, once there is one."""
         return device.wait_offer(
@@ -120,6 +127,15 @@ def prompts(transcript: Path) -> list[str]:
         for record in records(transcript)
         if record["type"] == "user" and isinstance(record["message"]["content"], str)
     ]
+
+
+def transcript_of(bench: ResumeBench, session_id: str) -> Path:
+    """Return the transcript of a listed session."""
+    [found] = [
+        it for it in bench.claude.transcripts() if bench.row_id(it.stem) == session_id
+    ]
+    assert records(found)
+    return found
 
 
 def records(transcript: Path) -> Sequence[Json]:

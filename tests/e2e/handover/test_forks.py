@@ -1,7 +1,6 @@
 """Lines 12, 17 and 20: a question at a keyboard is answered from a device."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -10,7 +9,7 @@ from tests.e2e.handover.bench import (
     QUESTION,
     HandoverBench,
     prompts,
-    records,
+    transcript_of,
     wait_state,
 )
 from tests.e2e.handover.device import PythonDevice
@@ -41,6 +40,7 @@ def test_a_sealed_answer_continues_a_fork_and_leaves_the_parent_as_it_is(
         assert told["question"].endswith(QUESTION)
         assert told["summary"] == "You: stub:question"
         assert told["folder"] == str(bench.project)
+        asked.wait_turn_recorded()
         before = asked.transcript.read_bytes()
 
         answered = device.answer(offer, "the second one, with tests")
@@ -146,15 +146,6 @@ def test_an_offer_is_still_there_once_after_a_restart_and_works(
         row = device.offer(offer["id"])
         assert row["session"]["handedOffAt"] is not None
         assert row["continuation"]["continuedFrom"]["id"] == asked.session_id
-
-
-def transcript_of(bench: HandoverBench, session_id: str) -> Path:
-    """Return the transcript of a listed session."""
-    [found] = [
-        it for it in bench.claude.transcripts() if bench.row_id(it.stem) == session_id
-    ]
-    assert records(found)
-    return found
 
 
 def all_arguments() -> list[str]:

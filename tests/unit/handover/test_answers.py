@@ -184,8 +184,9 @@ async def test_an_answer_that_may_not_be_typed_changes_nothing(
         ("one\r\ntwo\n\nthree", "one\ntwo\n\nthree"),
         ("a\x1b[201~b\x00c", "a[201~bc"),
         ("Ångström", "Ångström"),
-        ("x" * 8_000, "x" * 8_000),
-        ("line\n" * 50 + "end", "line\n" * 50 + "end"),
+        ("x" * 900, "x" * 900),
+        ("line\n" * 15 + "end", "line\n" * 15 + "end"),
+        ("a backslash \\", "a backslash \\"),
     ],
 )
 async def test_an_answer_reaches_the_agent_as_it_was_written(
@@ -197,6 +198,20 @@ async def test_an_answer_reaches_the_agent_as_it_was_written(
     await bench.until(offer, OfferState.CONTINUED)
     assert bench.prompts(bench.child()) == [typed]
     assert bench.agents.ran == []
+
+
+@pytest.mark.parametrize("answer", ["x" * 8_000, "line\n" * 500 + "end"])
+async def test_an_answer_too_tall_to_be_seen_is_pasted_whole(
+    bench: Bench, answer: str
+) -> None:
+    """The CLI folds it in the box and tags it in the transcript: still one prompt."""
+    bench.add_parent()
+    offer = await bench.offer()
+    await bench.answer(offer, bench.seal(offer, answer))
+    await bench.until(offer, OfferState.CONTINUED)
+    [typed] = bench.prompts(bench.child())
+    assert f"\n{answer}\n" in typed
+    assert "pasted_content" in typed
 
 
 async def test_a_session_that_went_on_takes_no_answer(bench: Bench) -> None:
