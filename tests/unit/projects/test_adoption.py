@@ -1,5 +1,6 @@
 """For which sessions hooks may make requests and offers."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -146,14 +147,11 @@ async def test_the_policy_outlives_a_restart_and_is_audited(database: Database) 
 
 
 async def test_who_waits_for_a_change_is_woken_once_it_is_in_force(
-    tmp_path: Path,
+    keeper: AdoptionKeeper,
 ) -> None:
-    database = await Database.open(tmp_path / "sidestage.db")
-    keeper = await AdoptionKeeper.open(SqlAdoptionStore(database))
     waiting = asyncio.create_task(keeper.wait_change())
     await asyncio.to_thread(lambda: None)
     await keeper.set_policy(AdoptionPolicy(enabled=False), actor=OWNER)
     async with asyncio.timeout(5):
         await waiting
     assert not keeper.policy.enabled
-    await database.close()
