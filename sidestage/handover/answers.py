@@ -159,7 +159,7 @@ class Answers:
         terminal_id = TerminalId(new_id("terminal"))
         conversation = ConversationId(str(uuid.uuid4()))
         if offer.delivery is OfferDelivery.TYPE:
-            terminal_id, conversation = await self._own_terminal(session)
+            terminal_id, conversation = await self._own_terminal(offer, session)
         is_gone = session is None or session.origin.transcript is None
         return Accepted(
             envelope=envelope,
@@ -172,12 +172,17 @@ class Answers:
         )
 
     async def _own_terminal(
-        self, session: Session | None
+        self, offer: Offer, session: Session | None
     ) -> tuple[TerminalId, ConversationId]:
         if session is None or session.terminal_id is None:
             raise AgentNotIdle("The session no longer runs in a terminal of ours.")
         told = await self._parts.statuses.told_status(session.id)
-        if told is None or told.state is not SessionState.IDLE:
+        # Until its hooks have run, an agent is busy with the turn that asked.
+        is_same_turn = told is not None and (
+            told.state is SessionState.IDLE
+            or (told.state is SessionState.RUNNING and told.at <= offer.created_at)
+        )
+        if not is_same_turn:
             raise AgentNotIdle("The agent is not waiting for a prompt now.")
         return session.terminal_id, session.origin.conversation_id
 

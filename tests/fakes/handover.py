@@ -217,6 +217,7 @@ class FakeKeyboard:
         elif data == b"\x15\x7f":
             lines = self.agents.boxes[self.terminal_id].split("\n")
             self.agents.boxes[self.terminal_id] = "\n".join(lines[:-1])
+            self.agents.folded.discard(self.terminal_id)
         else:
             raise AssertionError(f"nobody types that: {data!r}")
 

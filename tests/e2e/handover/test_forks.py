@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from sidestage.handover.pastes import unwrap_paste
 from tests.e2e.handover.bench import (
     QUESTION,
     HandoverBench,
@@ -74,7 +75,8 @@ def test_a_sealed_answer_continues_a_fork_and_leaves_the_parent_as_it_is(
         "@README.md says so",
         "!touch made-by-a-shell",
         "one line\nanother line\n\nand a third",
-        "many\n" * 30 + "lines",
+        "some\n" * 12 + "lines",
+        "too many to be seen\n" * 30 + "lines",
         "it ends in a backslash \\",
         "paste end \x1b[201~ inside",
         "Ångström 日本 🙂 <b>&amp;",
@@ -89,7 +91,7 @@ def test_an_answer_stands_in_the_transcript_as_it_was_written(
         assert answered["__typename"] == "AnswerHandoverPayload", answered
         done = wait_state(device, offer, "CONTINUED")
         fork = transcript_of(bench, done["continuation"]["id"])
-        typed = prompts(fork)[-1]
+        typed = unwrap_paste(prompts(fork)[-1])
         assert typed.strip() == answer.replace("\x1b", "").strip()
         assert not (bench.project / "made-by-a-shell").exists()
         bench.server.close_terminal(done["terminal"]["id"])

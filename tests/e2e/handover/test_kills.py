@@ -42,6 +42,7 @@ def test_an_answer_arrives_once_wherever_the_server_was_killed(
         with suppress(httpx.TransportError):
             device.send(offer, envelope)
         wait_for(lambda: not bench.server.is_running, "the server is dead")
+        assert bench.server.stop() < 0
         bench.server.start()
 
         now = device.offer(offer["id"])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sidestage.handover.pastes import unwrap_paste
 from tests.e2e.handover.bench import (
     QUESTION,
     HandoverBench,
@@ -56,11 +57,17 @@ def send(bench: HandoverBench, terminal_id: str, text: str) -> Json:
     return answer
 
 
+def send_once_idle(bench: HandoverBench, terminal_id: str, text: str) -> None:
+    """Send a prompt; ask again while the agent still runs its hooks."""
+    wait_for(
+        lambda: send(bench, terminal_id, text)["__typename"] == "SendPromptPayload",
+        f"{text!r} is taken",
+    )
+
+
 def ask(bench: HandoverBench, device: PythonDevice, own: Json) -> Json:
     """Let the session in the terminal ask; return its offer."""
-    wait_for(lambda: bench.row(own["id"])["state"] == "IDLE", "it waits for a prompt")
-    sent = send(bench, own["terminal"], "stub:question")
-    assert sent["__typename"] == "SendPromptPayload", sent
+    send_once_idle(bench, own["terminal"], "stub:question")
     return device.wait_offer(
         lambda offer: (
             offer["state"] == "PENDING" and offer["session"]["id"] == own["id"]
@@ -92,7 +99,7 @@ def test_a_question_in_a_terminal_of_ours_is_answered_there(
     done = wait_state(device, offer, "CONTINUED")
     assert done["continuation"]["id"] == own["id"]
     assert done["terminal"]["id"] == own["terminal"]
-    typed = prompts(transcript_of(bench, own["id"]))[-1]
+    typed = unwrap_paste(prompts(transcript_of(bench, own["id"]))[-1])
     assert typed.strip() == answer.replace("\x1b", "").strip()
     assert not (bench.project / "made-by-a-shell").exists()
     assert len(bench.terminals()) == 1
@@ -127,10 +134,7 @@ def test_a_dialog_that_opens_between_the_check_and_enter_is_not_approved(
 
 
 def test_prompts_need_an_idle_agent(bench: HandoverBench, own: Json) -> None:
-    wait_for(lambda: bench.row(own["id"])["state"] == "IDLE", "it waits for a prompt")
-    assert send(bench, own["terminal"], "stub:slow(5)")["__typename"] == (
-        "SendPromptPayload"
-    )
+    send_once_idle(bench, own["terminal"], "stub:slow(5)")
     bench.wait_row(own["id"], lambda row: row["state"] == "RUNNING")
     assert send(bench, own["terminal"], "too soon")["code"] == "AGENT_NOT_IDLE"
     bench.wait_row(own["id"], lambda row: row["state"] == "IDLE")
@@ -149,12 +153,7 @@ def test_a_live_idle_session_is_taken_over_and_handed_off(bench: HandoverBench) 
         terminal_id = taken["terminal"]["id"]
         with bench.server.attach(taken["ticket"]) as client:
             client.wait_for("Stub answer to: hello there")
-        wait_for(
-            lambda: (
-                send(bench, terminal_id, "go on")["__typename"] == "SendPromptPayload"
-            ),
-            "the fork takes a prompt",
-        )
+        send_once_idle(bench, terminal_id, "go on")
         data = bench.server.query(
             "query($id: ID!) { node(id: $id) { ... on OutsideSession { handedOffAt "
             "continuations(first: 5) { nodes { id } } } } }",

@@ -353,13 +353,44 @@ async def test_an_agent_of_ours_that_is_not_idle_gets_nothing_typed(
 ) -> None:
     bench.add_own_terminal()
     offer = await bench.offer()
-    bench.agents.statuses[PARENT] = replace(bench.agents.statuses[PARENT], state=state)
+    bench.clock.forward(seconds=1)
+    told = replace(bench.agents.statuses[PARENT], state=state, at=bench.clock())
+    bench.agents.statuses[PARENT] = told
     with pytest.raises(AgentNotIdle):
         await bench.answer(offer)
     now = bench.handover.feed.get(offer.id)
     assert now is not None
     assert now.state is OfferState.PENDING
     assert bench.prompts(PARENT) == ["look at the project"]
+
+
+async def test_an_agent_of_ours_that_still_runs_its_stop_hooks_is_waited_for(
+    bench: Bench,
+) -> None:
+    bench.add_own_terminal()
+    offer = await bench.offer()
+    idle = bench.agents.statuses[PARENT]
+    bench.agents.statuses[PARENT] = replace(idle, state=SessionState.RUNNING)
+    await bench.answer(offer)
+    assert bench.prompts(PARENT) == ["look at the project"]
+    bench.agents.statuses[PARENT] = idle
+    await bench.until(offer, OfferState.CONTINUED)
+    assert bench.prompts(PARENT)[-1] == "The second one"
+
+
+async def test_a_parent_whose_keyboard_was_used_meanwhile_is_not_handed_off(
+    bench: Bench,
+) -> None:
+    bench.add_parent()
+    offer = await bench.offer()
+    bench.agents.opens_dialog = True
+    await bench.answer(offer)
+    bench.agents.say(PARENT, EntryKind.PROMPT, "I am here")
+    [terminal] = bench.agents.terminals.values()
+    bench.agents.register(terminal)
+    await bench.until(offer, OfferState.CONTINUED)
+    assert PARENT not in bench.agents.handed_off
+    assert bench.agents.continues == {bench.agents.forks[0].conversation_id: PARENT}
 
 
 async def test_somebodys_draft_is_neither_sent_nor_deleted(bench: Bench) -> None:
