@@ -441,6 +441,15 @@ async def test_a_request_whose_time_is_over_says_so() -> None:
         assert await refused(world, world.seal(request), request) is RequestTimedOut
 
 
+async def test_a_request_that_timed_out_says_so_by_a_slower_clock_too() -> None:
+    world = Requesting()
+    async with world.running():
+        hold = await world.ask()
+        request = world.waiting()
+        await world.ledger.unbind(request.id, hold, timed_out=True)
+        assert await refused(world, world.seal(request), request) is RequestTimedOut
+
+
 async def test_a_session_that_is_no_longer_adopted_takes_no_answer() -> None:
     world = Requesting()
     async with world.running():

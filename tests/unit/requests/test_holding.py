@@ -171,6 +171,16 @@ async def test_the_same_call_twice_is_two_calls() -> None:
             assert not world.last().state.is_open
 
 
+async def test_a_call_that_ran_without_being_asked_about_is_not_meant() -> None:
+    world = Requesting()
+    async with world.running():
+        same = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+        for kind in (HookKind.TOOL_STARTING, HookKind.TOOL_DONE):
+            await world.hear(kind, tool_use_id="toolu_1", **same)
+        await world.ask(call_id="toolu_2")
+        assert world.waiting().origin.tool_use_id == "toolu_2"
+
+
 async def test_a_call_of_another_session_is_not_this_ones() -> None:
     """Two forks have calls of one id: the second one's request was not matched, and
     the end of one of its calls withdrew them all."""

@@ -166,6 +166,7 @@ async def test_only_the_registry_knows_that_no_dialog_is_open() -> None:
         await world.ask()
         await world.watch.check((SESSION,))
         world.set_state(SessionState.RUNNING, EvidenceSource.HOOK)
+        assert await still_open(world)
         world.set_state(SessionState.UNKNOWN)
         assert await still_open(world)
 
