@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 from typing import Final, Protocol
 
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sidestage.devices.model import Principal
 from sidestage.errors import HostUnavailable, TerminalNotFound
 from sidestage.terminals.desk import Admission, TicketMode
 from sidestage.terminals.model import TerminalState
+from terminal_host.gateway.closing import Closing, client_may_be_gone, close_socket
 from terminal_host.gateway.host_attachment import HostAttachment
 from terminal_host.gateway.messages import (
     INPUT_LIMIT_BYTES,
@@ -21,7 +21,6 @@ from terminal_host.gateway.messages import (
     Claim,
     ClientMessage,
     CloseCode,
-    Error,
     Exit,
     Gap,
     MessageInvalid,
@@ -46,18 +45,8 @@ PING_SECONDS: Final = 20.0
 SILENCE_SECONDS: Final = 50.0
 """A client that says nothing for so long let two pings pass: it is gone, whatever its
 socket says. With `CLOSE_SECONDS` it is found within a minute."""
-CLOSE_SECONDS: Final = 0.5
-"""A client that does not read is not waited for: a revocation acts within a second."""
 
 _log = logging.getLogger(__name__)
-
-
-class Closing(Exception):
-    """The socket is to be closed with *code*."""
-
-    def __init__(self, code: CloseCode, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
 
 
 class Host(Protocol):
@@ -264,7 +253,7 @@ class TerminalClient:
             await self._send_output(rest)
 
     async def _send_output(self, frame: bytes) -> None:
-        await self._websocket.send_bytes(frame)
+        await self._send_bytes(frame)
         self._window.sent(self._framer.offset)
         await self._window.wait_open()
 
@@ -275,9 +264,7 @@ class TerminalClient:
         piece = pending[: len(pending) - cut]
         self._repaint_rest = pending[len(pending) - cut :]
         if piece:
-            await self._websocket.send_bytes(
-                offset.to_bytes(OFFSET_BYTES, "big") + piece
-            )
+            await self._send_bytes(offset.to_bytes(OFFSET_BYTES, "big") + piece)
 
     async def _take_input(self) -> None:
         """Act on the client's messages until it goes."""
@@ -367,19 +354,12 @@ class TerminalClient:
             await self._send(Resized(cols=cols, rows=rows, owner=owner))
 
     async def _send(self, message: ServerMessage) -> None:
-        await self._websocket.send_text(encode_message(message))
+        with client_may_be_gone():
+            await self._websocket.send_text(encode_message(message))
 
-
-async def close_socket(websocket: WebSocket, closing: Closing) -> None:
-    """Say why, then close; a client that does not read is not waited for."""
-    if websocket.client_state is not WebSocketState.CONNECTED:
-        return
-    with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            if closing.code is not CloseCode.ENDED:
-                error = Error(code=closing.code.name, message=str(closing))
-                await websocket.send_text(encode_message(error))
-            await websocket.close(closing.code, str(closing))
+    async def _send_bytes(self, data: bytes) -> None:
+        with client_may_be_gone():
+            await self._websocket.send_bytes(data)
 
 
 def _reason(tasks: list[asyncio.Task[None]]) -> Closing:

@@ -14,7 +14,8 @@ from sidestage.errors import HostUnavailable, SidestageError, TicketRefused
 from sidestage.ids import DeviceId, TerminalId
 from sidestage.terminals.desk import Admission
 from sidestage.terminals.model import HostEventKind, TerminalState
-from terminal_host.gateway.client import Closing, TerminalClient, close_socket
+from terminal_host.gateway.client import TerminalClient
+from terminal_host.gateway.closing import Closing, close_socket
 from terminal_host.gateway.host_client import HostClient
 from terminal_host.gateway.messages import (
     SUBPROTOCOL,

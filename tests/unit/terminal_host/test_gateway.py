@@ -17,11 +17,11 @@ from sidestage.ids import DeviceId, TerminalId
 from sidestage.terminals.desk import Admission, TicketMode
 from sidestage.terminals.model import HostEvent
 from terminal_host.gateway.client import (
-    CLOSE_SECONDS,
     PING_SECONDS,
     SILENCE_SECONDS,
     TerminalClient,
 )
+from terminal_host.gateway.closing import CLOSE_SECONDS
 from terminal_host.gateway.host_attachment import HostAttachment
 from terminal_host.gateway.host_client import HostClient
 from terminal_host.gateway.messages import INPUT_LIMIT_BYTES, Attach, CloseCode
@@ -54,6 +54,7 @@ class Socket:
         self.incoming: asyncio.Queue[Message] = asyncio.Queue()
         self.sent: asyncio.Queue[Message] = asyncio.Queue()
         self.blocked = False
+        self.broken = False
         """Whether the client reads nothing, so that sending never ends."""
         self.websocket = WebSocket(
             {
@@ -67,6 +68,8 @@ class Socket:
         self.incoming.put_nowait({"type": "websocket.connect"})
 
     async def _send(self, message: Message) -> None:
+        if self.broken:
+            raise RuntimeError("Unexpected ASGI message, after sending a close.")
         if self.blocked:
             await asyncio.Event().wait()
         self.sent.put_nowait(message)
@@ -455,3 +458,17 @@ async def test_one_token_cannot_take_every_place(
     other = Principal(PrincipalKind.BROWSER, DEVICE.scopes, "token:2", token_id="2")
     stage.desk.principal = other
     await stage.serve(ticket="VIEW").message("attached")
+
+
+async def test_a_client_that_broke_the_protocol_is_no_fault_of_ours(
+    stage: Set, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each one that was closed by the server itself left a traceback in the log."""
+    stage.host.answers.append(attached())
+    client = stage.serve(ticket="CONTROL", after=0)
+    await client.message("attached")
+    client.broken = True
+    stage.host.ends[0].send(b"output")
+    async with asyncio.timeout(5):
+        await stage.tasks[0]
+    assert "failed" not in caplog.text
