@@ -13,8 +13,8 @@ from unicodedata import east_asian_width
 
 PIECE_LIMIT_CHARACTERS: Final = 400
 """Half of what the CLI folds."""
-FRAME_ROWS: Final = 8
-"""What else needs room: the box's rules, its footer, notices, and a margin."""
+MARGIN_ROWS: Final = 5
+"""The CLI gives its box half of the screen at most, less rules and footer."""
 FRAME_COLS: Final = 4
 
 _PASTE: Final = (b"\x1b[200~", b"\x1b[201~")
@@ -53,7 +53,7 @@ def _pieces(text: str) -> Iterator[str]:
 def _fits(text: str, *, cols: int, rows: int) -> bool:
     width = max(1, cols - FRAME_COLS)
     needed = sum(-(-max(1, _cells(line)) // width) for line in text.split("\n"))
-    return needed <= rows - FRAME_ROWS
+    return needed <= rows // 2 - MARGIN_ROWS
 
 
 def _cells(line: str) -> int:

@@ -161,7 +161,8 @@ class PromptTypist:
             return
         for _ in range(LINES_LIMIT):
             box = find_prompt_box(await keyboard.screen())
-            if box is None or box.is_free or not _is_rest_of(box, text):
+            # Without a box on the screen it may be too tall to be seen whole.
+            if box is not None and (box.is_free or not _is_rest_of(box, text)):
                 return
             await keyboard.write(KILL_LINE)
             await keyboard.wait_output(seconds=self._pace.look_again_seconds)

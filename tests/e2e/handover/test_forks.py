@@ -75,7 +75,7 @@ def test_a_sealed_answer_continues_a_fork_and_leaves_the_parent_as_it_is(
         "@README.md says so",
         "!touch made-by-a-shell",
         "one line\nanother line\n\nand a third",
-        "some\n" * 12 + "lines",
+        "some\n" * 8 + "lines",
         "too many to be seen\n" * 30 + "lines",
         "it ends in a backslash \\",
         "paste end \x1b[201~ inside",
