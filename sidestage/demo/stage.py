@@ -19,6 +19,8 @@ from typing import Final
 
 from sidestage.demo.agent import install_scripted_agent
 from sidestage.demo.scenes import DIALOG_TESTS, FOLDERS, SCENES, Scene, read_script
+from sidestage.errors import StateFolderUnsafe
+from sidestage.state import SOCKET_PATH_LIMIT_BYTES
 
 FOLDER_PREFIX: Final = "sidestage-demo-"
 READ_BYTES: Final = 65_536
@@ -89,14 +91,26 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage() -> AsyncGenerator[Stage]:
-    """Make a stage in a fresh folder; it is removed when the block ends."""
+    """Make a stage in a fresh folder; it is removed when the block ends.
+
+    Raises `StateFolderUnsafe` if the folder lies too deep for Unix sockets.
+    """
     root = await asyncio.to_thread(tempfile.mkdtemp, prefix=FOLDER_PREFIX)
     stage = Stage(Path(root))
     try:
+        _check_depth(stage.state_dir / "control.sock")
         await asyncio.to_thread(stage.build)
         yield stage
     finally:
         await asyncio.to_thread(shutil.rmtree, root, ignore_errors=True)
+
+
+def _check_depth(socket: Path) -> None:
+    if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT_BYTES:
+        raise StateFolderUnsafe(
+            f"The folder for temporary files, {tempfile.gettempdir()}, has too long a "
+            "path for Unix sockets. Set TMPDIR to a shorter one."
+        )
 
 
 async def act(stage: Stage) -> None:

@@ -120,6 +120,8 @@ class RunningServer:
             if line.startswith("http://"):
                 self.url = line.strip()
                 return
+        self._process.stdout.close()
+        self._process.wait(PATIENCE_SECONDS)
         raise AssertionError(f"the server did not start:\n{self.log.read_text()}")
 
     def stop(self, number: int = signal.SIGTERM) -> int:

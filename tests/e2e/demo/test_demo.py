@@ -72,3 +72,22 @@ def test_its_port_can_be_chosen_and_its_failure_is_told(tmp_path: Path) -> None:
     assert "did not start" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.glob("sidestage-demo-*"))
+
+
+def test_a_folder_that_is_too_deep_for_sockets_is_told_with_what_to_do(
+    tmp_path: Path,
+) -> None:
+    """The server's own sentence told to name a state folder, which demo cannot."""
+    deep = tmp_path / ("deep" * 30)
+    deep.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "sidestage", "demo"],
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TMPDIR": str(deep)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "Set TMPDIR to a shorter one" in done.stderr
+    assert not list(deep.iterdir())

@@ -40,6 +40,16 @@ def select_everything(
     return " ".join(words)
 
 
+def select_each(schema: GraphQLSchema, name: str, *, depth: int) -> Iterator[str]:
+    """Yield every field of the type *name* alone, *depth* objects deep.
+
+    All in one document would be over the server's limits.
+    """
+    kind = schema.type_map[name]
+    assert isinstance(kind, GraphQLObjectType)
+    yield from _select_fields(schema, kind, depth, pages=True)
+
+
 def _select_fields(
     schema: GraphQLSchema,
     kind: GraphQLObjectType | GraphQLInterfaceType,

@@ -23,7 +23,7 @@ from graphql import GraphQLSchema, build_schema
 
 from tests.e2e.real_claude import CHECKOUT, READY, Json
 from tests.e2e.resume.bench import Conversation, ResumeBench, say
-from tests.e2e.resume.everything import select_everything
+from tests.e2e.resume.everything import select_each, select_everything
 from tests.e2e.running_server import Feed, RunningServer
 from tests.waiting import wait_for
 
@@ -153,11 +153,25 @@ def ask_everything(
         kind = str(field.type).strip("[]!")
         page = "(first: 5)" if "first" in field.args else ""
         selection = select_everything(schema, kind, depth=1)
-        bench.server.query(f"{{ {name}{page} {{ {selection} }} }}")
+        ask_patiently(bench, f"{{ {name}{page} {{ {selection} }} }}", {})
     for kind, id_ in (("OutsideSession", session.id), ("Project", bench.project_id)):
-        selection = select_everything(schema, kind, depth=2)
         document = "query($id: ID!) {{ node(id: $id) {{ ... on {} {{ {} }} }} }}"
-        bench.server.query(document.format(kind, selection), {"id": id_})
+        for selection in select_each(schema, kind, depth=2):
+            ask_patiently(bench, document.format(kind, selection), {"id": id_})
+
+
+def ask_patiently(bench: ResumeBench, document: str, variables: dict[str, str]) -> None:
+    """Run a query that must succeed, as soon as the caller's rate allows it."""
+
+    def is_answered() -> bool:
+        answer = bench.server.post(document, variables).json()
+        errors = answer.get("errors", [])
+        if any(it["extensions"]["code"] == "RATE_LIMITED" for it in errors):
+            return False
+        assert not errors, errors
+        return True
+
+    wait_for(is_answered, "the rate allows a query", seconds=60)
 
 
 def recorded(bench: ResumeBench) -> list[str]:
