@@ -37,10 +37,13 @@ class Hooks:
     installer: HookInstaller
     counts: "Counter[str]"
     spool: Path
+    is_tapped: bool = False
+    """Whether a test listens instead of the parts."""
 
     def add_listener(self, listener: HookListener) -> None:
         """Tell *listener* of every event from now on."""
-        self.delivery.add_listener(listener)
+        if not self.is_tapped:
+            self.delivery.add_listener(listener)
 
     def counters(self) -> Mapping[str, int]:
         """Return what was taken and dropped, for `server.health`."""
@@ -64,7 +67,15 @@ def make_hooks(
         command=installed_command(settings),
         audit=ground.audit,
     )
-    return Hooks(delivery, intake, sockets, installer, counts, settings.hook_spool)
+    return Hooks(
+        delivery,
+        intake,
+        sockets,
+        installer,
+        counts,
+        settings.hook_spool,
+        is_tapped=bool(seams.hook_listeners),
+    )
 
 
 @asynccontextmanager

@@ -35,4 +35,4 @@ class Seams:
     wrap_offers: Callable[[OfferStore], OfferStore] = _same_offers
     wrap_typist: Callable[[Typist], Typist] = _same_typist
     hook_listeners: tuple[HookListener, ...] = ()
-    """Told of hook events besides the parts."""
+    """Told of hook events instead of the parts, which would let go what waits."""
