@@ -41,7 +41,10 @@ export function Transcript({ sessionId }: { sessionId: string }) {
   }
   const isWhole = !hasMore || (earlier.length === 0 && view.rows.size < FEED_FIRST);
   return (
-    <section class="transcript" aria-label="Conversation">
+    <section class="transcript" aria-labelledby="conversation">
+      <h2 id="conversation" class="hidden">
+        Conversation
+      </h2>
       {isWhole ? null : (
         <button type="button" class="quiet" disabled={older.isBusy} onClick={older.run}>
           {older.isBusy ? "Loading…" : "Show earlier"}

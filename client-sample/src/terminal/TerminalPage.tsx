@@ -38,12 +38,14 @@ export function TerminalPage({ id }: { id: string }) {
   return (
     <div class="terminal-page">
       <Head id={id} parts={parts} onSearch={() => setSearching(!isSearching)} />
-      {isSearching && parts ? <SearchBar search={parts.xterm.search} onClose={() => setSearching(false)} /> : null}
-      <main id="main" class="terminal-scroll">
-        <div class="terminal-fit" ref={element} />
+      <main id="main" class="terminal-body">
+        {isSearching && parts ? <SearchBar search={parts.xterm.search} onClose={() => setSearching(false)} /> : null}
+        <div class="terminal-scroll">
+          <div class="terminal-fit" ref={element} />
+        </div>
+        {parts ? <Status link={parts.link} /> : null}
+        {parts ? <KeyBar terminal={parts.xterm.terminal} control={control.current} /> : null}
       </main>
-      {parts ? <Status link={parts.link} /> : null}
-      {parts ? <KeyBar terminal={parts.xterm.terminal} control={control.current} /> : null}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { parseLink } from "./links.ts";
 
 /** Deeper nesting is shown as its text: nobody writes it, but a hostile file may. */
 const DEPTH_LIMIT = 12;
+const AGENT_HEADING_LEVEL = 3;
 /** Longer texts are shown plain: parsing must not hold the page up. */
 const LENGTH_LIMIT = 40_000;
 
@@ -54,9 +55,9 @@ function Block({ token, depth }: { token: Token; depth: number }): ComponentChil
 }
 
 function Heading({ token }: { token: Tokens.Heading }) {
-  // Below the page's own headings, so that the outline stays the page's.
+  // One level for all, below the page's own: an agent's outline must not bend ours.
   return (
-    <p class={`heading heading-${Math.min(token.depth, 4)}`} role="heading" aria-level={Math.min(token.depth + 3, 6)}>
+    <p class={`heading heading-${Math.min(token.depth, 4)}`} role="heading" aria-level={AGENT_HEADING_LEVEL}>
       {inline(token.tokens, 0)}
     </p>
   );
