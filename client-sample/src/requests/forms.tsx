@@ -10,6 +10,18 @@ import type { FormProps } from "./RequestCard.tsx";
 const FOLDED_CHARACTERS = 1_500;
 const NOTE_LIMIT_CHARACTERS = 8_000;
 
+const SUGGESTIONS: Record<string, string> = {
+  addDirectories: "Let it work in more folders.",
+  addRules: "Allow this without asking from now on.",
+  setMode: "Change its mode.",
+};
+
+/** Returns what a suggestion does, before the whole of it. An unknown one has no words. */
+function suggestionWords(json: string): string {
+  const type = /"type":"(\w+)"/.exec(json)?.[1] ?? "";
+  return Object.hasOwn(SUGGESTIONS, type) ? (SUGGESTIONS[type] ?? "") : "";
+}
+
 /** Leave to use a tool: the whole input, what may be allowed for longer, yes or no. */
 export function PermissionForm({ content, isBusy, onDecide }: FormProps) {
   const view = readToolInput(content.inputJson);
@@ -47,7 +59,9 @@ export function PermissionForm({ content, isBusy, onDecide }: FormProps) {
                 checked={chosen.includes(index)}
                 onChange={(event) => setChosen(event.currentTarget.checked ? [...chosen, index] : chosen.filter((each) => each !== index))}
               />
-              <code>{makeVisible(json)}</code>
+              <span>
+                {suggestionWords(json)} <code class="row-small">{makeVisible(json)}</code>
+              </span>
             </label>
           ))}
         </fieldset>
