@@ -89,5 +89,8 @@ def test_the_wheel_holds_all_packages_and_no_tests(packages: Path) -> None:
     for package in ("api", "resolvers", "terminal_host", "sidestage"):
         assert f"{package}/py.typed" in names
     assert "api/schema.graphql" in names
+    # scripts/test has built the client; without it a page says what to run.
+    assert "api/static/index.html" in names
+    assert "api/static/graphiql.html" in names
     assert "sidestage/storage/migrations/env.py" in names
     assert not any(os.fspath(name).endswith(".pyc") for name in names)

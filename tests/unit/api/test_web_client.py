@@ -26,7 +26,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def get(folder: Path, path: str, **headers: str) -> httpx.Response:
-    app = make_world(web_client=WebClient(folder)).app
+    world = make_world(
+        web_client=WebClient(folder), public_urls=("https://box.example/side",)
+    )
+    app = world.app
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
         async with client.stream("GET", path, headers=headers) as answer:
@@ -111,3 +114,18 @@ async def test_without_a_build_the_pages_say_what_to_run(tmp_path: Path) -> None
         answer = await get(tmp_path, path, accept="text/html")
         assert answer.status_code == 200
         assert "scripts/build-client" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/side/", "/side/session", "/session"])
+async def test_a_path_prefix_may_be_left_on_or_taken_off(
+    folder: Path, path: str
+) -> None:
+    answer = await get(folder, path, host="box.example")
+    assert answer.text == "the client"
+
+
+async def test_the_bare_prefix_leads_to_its_folder(folder: Path) -> None:
+    """Without the slash the page's files, named relative to it, would be elsewhere."""
+    answer = await get(folder, "/side", host="box.example")
+    assert answer.status_code == 307
+    assert answer.headers["location"].endswith("/side/")
