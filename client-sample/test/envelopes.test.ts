@@ -61,6 +61,14 @@ it("opens the offer of the vectors, and not when one field of it is changed", as
   }
 });
 
+it("refuses a good envelope that came with another object, or for another purpose", async () => {
+  const { envelope, ends } = await vectorEnds();
+  const right = { purpose: "offer", subjectId: envelope.subjectId, sessionId: envelope.sessionId };
+  for (const name of ["purpose", "subjectId", "sessionId"] as const) {
+    await expect(openEnvelope(ends, envelope, { ...right, [name]: "other" }), name).rejects.toThrow(EnvelopeRefused);
+  }
+});
+
 it("seals for the host alone, anew each time, padded so that lengths tell little", async () => {
   const { envelope: offer, ends, vectors } = await vectorEnds();
   const subject = { purpose: "handover-answer", subjectId: offer.subjectId, sessionId: offer.sessionId, expiresAtMs: offer.expiresAtMs };
