@@ -99,7 +99,7 @@ def test_a_list_of_rows_is_the_same_and_is_projected(
         {"name": None},
         {"name": 7},
         {"model": 7},
-        {"model": object()},
+        {"model": Ellipsis},
         {"state": "IDLE"},
         {"state": None},
         {"state_since": None},
@@ -135,7 +135,7 @@ def test_a_list_of_nothing_but_leaves_is_read_without_a_step_a_row(
     assert steps
 
 
-@pytest.mark.parametrize("intruder", [None, 7, ValueError("bad"), object()], ids=str)
+@pytest.mark.parametrize("intruder", [None, 7, ValueError("bad"), Ellipsis], ids=str)
 def test_a_list_with_something_else_in_it_fails_the_same_way(
     monkeypatch: pytest.MonkeyPatch, intruder: object
 ) -> None:
