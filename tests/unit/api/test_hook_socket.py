@@ -4,8 +4,9 @@ import asyncio
 import os
 import random
 import stat
+import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,15 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    bench = Bench(tmp_path)
+def short_path() -> Iterator[Path]:
+    """A folder whose path leaves room for a Unix socket's name, wherever tests run."""
+    with tempfile.TemporaryDirectory(prefix="hooks-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+async def bench(short_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(short_path)
     yield bench
     await bench.close()
 
@@ -230,11 +238,11 @@ async def test_what_connected_before_the_start_is_answered_then(bench: Bench) ->
     assert await sending == TAKEN
 
 
-async def test_a_dead_servers_socket_is_replaced(tmp_path: Path) -> None:
-    bind_hook_socket(tmp_path).close()
-    assert (tmp_path / "hook.sock").exists()
-    with bind_hook_socket(tmp_path):
-        _, writer = await asyncio.open_unix_connection(str(tmp_path / "hook.sock"))
+async def test_a_dead_servers_socket_is_replaced(short_path: Path) -> None:
+    bind_hook_socket(short_path).close()
+    assert (short_path / "hook.sock").exists()
+    with bind_hook_socket(short_path):
+        _, writer = await asyncio.open_unix_connection(str(short_path / "hook.sock"))
         writer.close()
 
 
@@ -334,9 +342,9 @@ def test_a_peer_that_is_gone_has_no_parents() -> None:
     assert look_at_peer(pid) == ()
 
 
-async def test_the_kernel_says_who_connected(tmp_path: Path) -> None:
-    with bind_hook_socket(tmp_path) as listener:
-        _, writer = await asyncio.open_unix_connection(str(tmp_path / "hook.sock"))
+async def test_the_kernel_says_who_connected(short_path: Path) -> None:
+    with bind_hook_socket(short_path) as listener:
+        _, writer = await asyncio.open_unix_connection(str(short_path / "hook.sock"))
         peer, _ = listener.accept()
         with peer:
             assert read_credentials(peer) == (os.getpid(), os.geteuid())
