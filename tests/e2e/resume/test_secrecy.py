@@ -69,6 +69,7 @@ def test_what_leaves_the_server_never_names_a_conversation(bench: ResumeBench) -
         ]
         titles = live_through_everything(bench, session, schema)
         bench.wait_ended(session)
+        metrics = read_metrics(bench)
         for feed in feeds:
             take_all(feed)
         frames = [message for feed in feeds for message in feed.messages]
@@ -79,6 +80,7 @@ def test_what_leaves_the_server_never_names_a_conversation(bench: ResumeBench) -
         "titles": "\n".join(titles),
         "the command line": "\n".join(ask_by_command(bench)),
         "logs": "\n".join(read_logs(bench)),
+        "metrics": metrics,
     }
     # The collection is no empty one.
     assert session.id in told["answers"]
@@ -86,6 +88,9 @@ def test_what_leaves_the_server_never_names_a_conversation(bench: ResumeBench) -
     assert session.id in told["the command line"]
     assert "terminal_host.host" in told["titles"]
     assert "could not be prepared" in told["answers"]
+    assert "sidestage_sessions" in told["metrics"]
+    for id_ in (session.id, bench.project_id):
+        assert id_ not in told["metrics"]
     for what, text in told.items():
         assert not names(text, session.conversation_id), what
 
@@ -186,6 +191,12 @@ def take_all(feed: Feed) -> None:
             feed.next(0.5)
         except TimeoutError:
             return
+
+
+def read_metrics(bench: ResumeBench) -> str:
+    """Return what Prometheus would read."""
+    headers = {"Authorization": f"Bearer {bench.server.token}"}
+    return httpx.get(f"{bench.server.url}/metrics", headers=headers, timeout=30).text
 
 
 def titles_of_ours(bench: ResumeBench) -> list[str]:

@@ -11,7 +11,7 @@ from sidestage.devices.model import ADMIN_SCOPES, Principal, PrincipalKind
 from tests.fakes.parts import BASE, PORT, World, make_world
 from tests.fakes.socket_client import open_socket
 
-ROUTES = ["/", "/graphql", "/healthz", "/readyz", "/session", "/nowhere"]
+ROUTES = ["/", "/graphql", "/healthz", "/readyz", "/metrics", "/session", "/nowhere"]
 FOREIGN = "https://dashboard.example"
 
 
