@@ -203,6 +203,7 @@ async def work(soak: Soak, seconds: float) -> None:
         stall(soak),
         look(soak),
         lag(soak),
+        knock(soak),
     )
     tasks = [asyncio.create_task(job) for job in jobs]
     done, _ = await asyncio.wait(
