@@ -163,6 +163,7 @@ def _application(
         requests=wired.requests.desk,
         devices=wired.devices.desk,
         pairings=wired.devices.pairings,
+        push=wired.push.endpoints,
         handovers=wired.handover,
         audit=wired.ground.audit,
         authenticator=wired.keeper,
@@ -214,6 +215,7 @@ def health_of(wired: Wired) -> Health:
         **source.counters,
         **wired.hooks.counters(),
         **wired.requests.counters(),
+        **wired.push.pusher.counters(),
     }
     return Health(ok=not notes, notes=tuple(notes), counters=counters)
 

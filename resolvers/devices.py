@@ -21,7 +21,7 @@ from resolvers.paging import (
     page_of,
 )
 from resolvers.scalars import Base64, write_datetime
-from sidestage.devices import model
+from sidestage.devices import model, push
 from sidestage.devices import pairings as pairing_model
 from sidestage.devices.model import (
     ContentMode,
@@ -31,6 +31,7 @@ from sidestage.devices.model import (
     Scope,
 )
 from sidestage.devices.pairings import PairingEnd, PairingState
+from sidestage.devices.push import PushKind
 from sidestage.envelopes import envelope as envelopes
 
 
@@ -56,6 +57,27 @@ def _host_key_envelope(
     return info.context.parts.devices.find_key_news(root.id)
 
 
+def _push_endpoints(
+    info: Info, root: strawberry.Parent[model.Device]
+) -> list[push.PushEndpoint] | None:
+    caller = info.context.principal
+    if caller.device_id != root.id and not caller.may(Scope.ADMIN):
+        return None
+    return list(info.context.parts.push.list_of(root.id))
+
+
+@strawberry.type(
+    description="Where a device is told, while away, that something waits."
+)
+class PushEndpoint:
+    """Where a device is told. Its address and keys are never shown."""
+
+    id: strawberry.ID = plain("Its id, to remove it by.")
+    kind: PushKind = plain("How it is spoken to.")
+    host: str = plain("The push service's or relay's name.")
+    created_at: datetime = plain("When it was first registered.")
+
+
 @strawberry.type(description="A paired client with a key of its own.")
 class Device(Node):
     """A paired client with a key of its own."""
@@ -77,6 +99,15 @@ class Device(Node):
         description=(
             "The host's new key, sealed by the one before it, until the key changes "
             "again: pin it. Each device sees its own only; null for everyone else."
+        ),
+    )
+
+    push_endpoints = strawberry.field(
+        resolver=_push_endpoints,
+        graphql_type=list[PushEndpoint] | None,
+        description=(
+            "Where it is told while it is away. A device sees its own only, `ADMIN` "
+            "all; null for everyone else. Feeds do not tell of their changes."
         ),
     )
 

@@ -11,6 +11,7 @@ from resolvers.paging_order import ORDERS, SessionOrder
 from sidestage.audit import AuditOutcome
 from sidestage.devices.model import ContentMode, DeviceState, PrincipalKind, Scope
 from sidestage.devices.pairings import PairingEnd, PairingState
+from sidestage.devices.push import PushKind
 from sidestage.errors import ErrorCode, SidestageError
 from sidestage.feeds import FeedKind
 from sidestage.handover.model import OfferBlock, OfferDelivery, OfferState
@@ -272,6 +273,14 @@ describe(
         PrincipalKind.DEVICE: "A paired device's token.",
         PrincipalKind.BROWSER: "A token that was made by hand.",
         PrincipalKind.ANONYMOUS: "None.",
+    },
+)
+describe(
+    PushKind,
+    "How a push endpoint is spoken to.",
+    {
+        PushKind.WEB_PUSH: "Web Push: a browser's push service, or UnifiedPush.",
+        PushKind.WEBHOOK: "A signed POST to a relay that the owner allows.",
     },
 )
 describe(

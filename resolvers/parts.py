@@ -8,6 +8,7 @@ from sidestage.audit import AuditLog
 from sidestage.devices.desk import DeviceDesk
 from sidestage.devices.model import Authenticator
 from sidestage.devices.pairings import Pairings
+from sidestage.devices.push import PushDesk
 from sidestage.handover.desk import Handovers
 from sidestage.ids import HostId
 from sidestage.projects.adoption import Adoption
@@ -67,6 +68,7 @@ class Parts:
     requests: Requests
     devices: DeviceDesk
     pairings: Pairings
+    push: PushDesk
     handovers: Handovers
     audit: AuditLog
     authenticator: Authenticator

@@ -16,6 +16,7 @@ from resolvers import (
     handover_mutations,
     hooks,
     project_mutations,
+    push_mutations,
     request_feeds,
     request_mutations,
     terminal_mutations,
@@ -253,6 +254,17 @@ class Mutation:
         "End a pairing; its link is good for nothing then.",
         resolver=device_mutations.cancel_pairing,
         graphql_type=device_mutations.CancelPairingResult,
+    )
+    register_push_endpoint = plain(
+        "Have the calling device told, while it is away, that a question waits or that "
+        "the devices changed. Messages hold no content. The same address again is one.",
+        resolver=push_mutations.register_push_endpoint,
+        graphql_type=push_mutations.RegisterPushEndpointResult,
+    )
+    remove_push_endpoint = plain(
+        "Forget a push endpoint: the caller's own, or anyone's for `ADMIN`.",
+        resolver=push_mutations.remove_push_endpoint,
+        graphql_type=push_mutations.RemovePushEndpointResult,
     )
     rename_device = plain(
         "Give a device another name.",

@@ -28,6 +28,7 @@ DEVICE_DEPENDENT_FIELDS: Final = frozenset(
         "Query.viewer",
         "Device.isCaller",
         "Device.hostKeyEnvelope",
+        "Device.pushEndpoints",
         "HandoverOffer.envelope",
         "AgentRequest.envelope",
     }
@@ -69,10 +70,11 @@ ResumeRefusal: code message
 SessionCount: count state agent project
 UsagePoint: start usage messages
 Server: version schemaVersion host health urls contentMode hostKey hostKeyId
-  oldestClient capabilities
+  oldestClient capabilities vapidPublicKey
 Viewer: kind scopes content device
 Device: id name platform key keyId scopes content state pairedAt lastSeenAt revokedAt
-  isCaller hostKeyEnvelope
+  isCaller hostKeyEnvelope pushEndpoints
+PushEndpoint: id kind host createdAt
 DeviceConnection: edges nodes pageInfo
 DeviceEdge: cursor node
 Envelope: purpose hostId hostKeyId deviceId deviceKeyId subjectId sessionId messageId
@@ -96,6 +98,12 @@ AgentNotIdle: code message
 PromptNotSent: code message
 DeviceFeedMessage: cursor kind removedIds more at upserts
 Mutation: refreshDeviceToken pairDevice answerHandover answerRequest
+  registerPushEndpoint removePushEndpoint
+RegisterPushEndpointPayload: endpoint
+RemovePushEndpointPayload: endpoint
+PushEndpointRefused: code message
+PushEndpointNotFound: code message
+PushEndpointLimitReached: code message
 RefreshDeviceTokenPayload: envelope
 PairDevicePayload: state envelope retryAfterMs
 Health: status ready notes counters

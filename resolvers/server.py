@@ -82,6 +82,10 @@ def _host_key_id(info: Info) -> str:
     return info.context.parts.devices.host_key.key_id
 
 
+async def _vapid_public_key(info: Info) -> str:
+    return await info.context.parts.push.vapid_public_key()
+
+
 def _content_mode(info: Info) -> ContentMode:
     return info.context.principal.content
 
@@ -122,6 +126,10 @@ class Server:
     )
     host_key_id: str = plain(
         "The id of that key, as envelopes name it.", resolver=_host_key_id
+    )
+    vapid_public_key: str = plain(
+        "What browsers subscribe to push with (`applicationServerKey`), in base64url.",
+        resolver=_vapid_public_key,
     )
     oldest_client: str = plain(
         "The oldest client version it serves, as `Sidestage-Client: name/version`.",

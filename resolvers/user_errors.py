@@ -187,6 +187,21 @@ class DeviceLimitReached(UserError):
     """As many devices are paired as are allowed; revoke one first."""
 
 
+@_error("The server does not push to that address; the message says why.")
+class PushEndpointRefused(UserError):
+    """The server does not push to that address."""
+
+
+@_error("No push endpoint that the caller may remove has that id.")
+class PushEndpointNotFound(UserError):
+    """No push endpoint that the caller may remove has that id."""
+
+
+@_error("The device has as many push endpoints as are allowed; remove one first.")
+class PushEndpointLimitReached(UserError):
+    """The device has as many push endpoints as are allowed."""
+
+
 @_error("The caller has no key of a paired device; nothing was done.")
 class DeviceKeyRequired(UserError):
     """The caller has no key of a paired device; nothing was done."""
@@ -329,6 +344,9 @@ TABLE: Final[dict[type[SidestageError], type]] = {
     errors.ProjectLimitReached: ProjectLimitReached,
     errors.DeviceNotFound: DeviceNotFound,
     errors.DeviceLimitReached: DeviceLimitReached,
+    errors.PushEndpointRefused: PushEndpointRefused,
+    errors.PushEndpointNotFound: PushEndpointNotFound,
+    errors.PushEndpointLimitReached: PushEndpointLimitReached,
     errors.DeviceKeyRequired: DeviceKeyRequired,
     errors.PairingRefused: PairingRefused,
     errors.PairingClosed: PairingClosed,

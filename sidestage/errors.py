@@ -43,6 +43,9 @@ class ErrorCode(StrEnum):
     PAIRING_CLOSED = "PAIRING_CLOSED"
     PAIRING_CODE_WRONG = "PAIRING_CODE_WRONG"
     PAIRING_LIMIT_REACHED = "PAIRING_LIMIT_REACHED"
+    PUSH_ENDPOINT_REFUSED = "PUSH_ENDPOINT_REFUSED"
+    PUSH_ENDPOINT_NOT_FOUND = "PUSH_ENDPOINT_NOT_FOUND"
+    PUSH_ENDPOINT_LIMIT_REACHED = "PUSH_ENDPOINT_LIMIT_REACHED"
     HOOKS_UNREADABLE = "HOOKS_UNREADABLE"
     HOOKS_NOT_WRITTEN = "HOOKS_NOT_WRITTEN"
     DEVICE_KEY_REQUIRED = "DEVICE_KEY_REQUIRED"
@@ -342,6 +345,24 @@ class PairingLimitReached(SidestageError):
     """As many pairings are open as are allowed; finish or cancel one first."""
 
     code = ErrorCode.PAIRING_LIMIT_REACHED
+
+
+class PushEndpointRefused(SidestageError):
+    """The server does not send to that address; the sentence says why."""
+
+    code = ErrorCode.PUSH_ENDPOINT_REFUSED
+
+
+class PushEndpointNotFound(SidestageError):
+    """No push endpoint that the caller may remove has that id."""
+
+    code = ErrorCode.PUSH_ENDPOINT_NOT_FOUND
+
+
+class PushEndpointLimitReached(SidestageError):
+    """The device has as many push endpoints as are allowed; remove one first."""
+
+    code = ErrorCode.PUSH_ENDPOINT_LIMIT_REACHED
 
 
 class DeviceKeyRequired(SidestageError):

@@ -81,6 +81,21 @@ class Settings:
         "Let permission requests of runs without a dialog (`claude -p`, the SDK) wait "
         "for a device too. Nobody at a keyboard can answer those.",
     )
+    push_hosts: tuple[str, ...] = _setting(
+        (),
+        "Hosts that devices may have messages pushed to, besides the push services of "
+        "Google, Mozilla, Apple and Microsoft: `name`, `*.name`, `name:port`.",
+    )
+    push_contact: str = _setting(
+        "mailto:sidestage@example.org",
+        "Whom push services write to if the server sends too much: a `mailto:` or "
+        "`https:` address.",
+    )
+    push_allow_loopback: bool = _setting(
+        False,  # noqa: FBT003 the default of a flag
+        "Let push endpoints be on this machine, also without TLS: for a relay of your "
+        "own. Its host must be in `push_hosts` too.",
+    )
     terminals_limit: int = _setting(16, "How many terminals may run at once.")
     records_limit: int = _setting(
         64, "How many screens of terminals are kept for after a crash or reboot."
@@ -112,6 +127,11 @@ class Settings:
     def host_key_file(self) -> Path:
         """The file that holds the host's private key."""
         return self.state_dir / "host-key"
+
+    @property
+    def vapid_key_file(self) -> Path:
+        """The file that holds the key that push services know the server by."""
+        return self.state_dir / "vapid-key"
 
     @property
     def control_socket(self) -> Path:
@@ -282,6 +302,11 @@ def _check_log_format(value: Any) -> None:  # noqa: ANN401 checked to be a str b
         raise SettingsInvalid(f"log_format must be one of {', '.join(_LOG_FORMATS)}.")
 
 
+def _check_push_contact(value: Any) -> None:  # noqa: ANN401 checked to be a str before
+    if not value.startswith(("mailto:", "https://")):
+        raise SettingsInvalid("push_contact must begin with mailto: or https://.")
+
+
 def _check_terminals_limit(value: Any) -> None:  # noqa: ANN401 an int
     if not 1 <= value <= TERMINALS_LIMIT_MOST:
         raise SettingsInvalid(
@@ -316,6 +341,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], None]]] = {
     "port": _check_port,
     "log_level": _check_log_level,
     "log_format": _check_log_format,
+    "push_contact": _check_push_contact,
     "terminals_limit": _check_terminals_limit,
     "records_limit": _check_records_limit,
     "record_limit_bytes": _check_record_limit_bytes,

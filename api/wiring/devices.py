@@ -22,12 +22,15 @@ from sidestage.devices.registry import DeviceRegistry
 from sidestage.devices.sealing_desk import SealingDesk
 from sidestage.devices.service import DeviceService
 from sidestage.settings import Settings
-from sidestage.storage import offers
+from sidestage.storage import offers, push
 from sidestage.storage.device_store import ForgetDevice, SqlDeviceStore
 from sidestage.storage.seen_envelopes import SqlSeenEnvelopes
 from sidestage.storage.stores import utc_now
 
-FORGET_DEVICE: tuple[ForgetDevice, ...] = (offers.forget_device,)
+FORGET_DEVICE: tuple[ForgetDevice, ...] = (
+    offers.forget_device,
+    push.forget_device,
+)
 """What further tables delete in the transaction that revokes a device."""
 
 

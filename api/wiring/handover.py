@@ -12,7 +12,7 @@ from api.wiring.requests import WiredRequests
 from api.wiring.seams import Seams
 from api.wiring.terminals import Terminals
 from sidestage.agents.claude_code.discovery import Discovery
-from sidestage.devices.push import NoPush
+from sidestage.devices.push import Push
 from sidestage.handover.parts import HandoverParts
 from sidestage.handover.service import Handover
 from sidestage.projects.adoption import AdoptionKeeper
@@ -29,6 +29,7 @@ async def open_handover(
     seams: Seams,
     ground: Ground,
     devices: DeviceParts,
+    push: Push,
     adoption: AdoptionKeeper,
     discovery: Discovery,
     terminals: Terminals,
@@ -48,7 +49,7 @@ async def open_handover(
             store=seams.wrap_offers(SqlOfferStore(ground.database)),
             devices=devices.registry,
             seals=devices.seals,
-            push=NoPush(),
+            push=push,
             adoption=adoption,
             requests=requests.desk,
             audit=ground.audit,

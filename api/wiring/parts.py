@@ -14,6 +14,7 @@ from api.wiring.ground import Ground, open_ground
 from api.wiring.handover import open_handover
 from api.wiring.hooks import Hooks, answering, make_hooks
 from api.wiring.projects import load_projects
+from api.wiring.push import PushParts, count_open, open_push
 from api.wiring.requests import WiredRequests, open_requests
 from api.wiring.seams import Seams
 from api.wiring.sessions import open_sessions
@@ -36,6 +37,7 @@ class Wired:
     ground: Ground
     keeper: TokenKeeper
     devices: DeviceParts
+    push: PushParts
     projects: ProjectRegistry
     adoption: AdoptionKeeper
     discovery: Discovery
@@ -73,6 +75,7 @@ async def open_parts(
         ground = await enter(open_ground(settings))
         keeper = await enter(open_keeper(settings, ground))
         devices = await enter(open_devices(settings, ground, keeper))
+        push = await enter(open_push(settings, ground, devices))
         projects = await load_projects(settings, ground)
         adoption = await AdoptionKeeper.open(SqlAdoptionStore(ground.database))
         discovery = await enter(open_sessions(settings, ground, projects))
@@ -90,7 +93,9 @@ async def open_parts(
             )
         )
         requests = await enter(
-            open_requests(settings, ground, devices, adoption, discovery, hooks)
+            open_requests(
+                settings, ground, devices, push.pusher, adoption, discovery, hooks
+            )
         )
         handover = await enter(
             open_handover(
@@ -98,6 +103,7 @@ async def open_parts(
                 seams,
                 ground,
                 devices,
+                push.pusher,
                 adoption,
                 discovery,
                 terminals,
@@ -105,12 +111,14 @@ async def open_parts(
                 requests,
             )
         )
+        push.pusher.count_with(lambda: count_open(requests.desk, handover))
         # Last: whoever listens to hooks has said so by now.
         await enter(answering(hooks))
         yield Wired(
             ground=ground,
             keeper=keeper,
             devices=devices,
+            push=push,
             projects=projects,
             adoption=adoption,
             discovery=discovery,

@@ -9,7 +9,7 @@ from api.wiring.devices import DeviceParts
 from api.wiring.ground import Ground
 from api.wiring.hooks import Hooks
 from sidestage.agents.claude_code.discovery import Discovery
-from sidestage.devices.push import NoPush
+from sidestage.devices.push import Push
 from sidestage.projects.adoption import AdoptionKeeper
 from sidestage.requests.desk import RequestDesk
 from sidestage.requests.intake import RequestIntake
@@ -38,6 +38,7 @@ async def open_requests(
     settings: Settings,
     ground: Ground,
     devices: DeviceParts,
+    push: Push,
     adoption: AdoptionKeeper,
     discovery: Discovery,
     hooks: Hooks,
@@ -49,7 +50,7 @@ async def open_requests(
             adoption=adoption,
             devices=devices.registry,
             presence=devices.presence,
-            push=NoPush(),
+            push=push,
             store=SqlRequestStore(ground.database),
             holds_headless=settings.hold_headless,
             clock=utc_now,

@@ -80,7 +80,7 @@ class OfferBook:
                 return False
             record = offer_record("offer", offer)
             await self._write(Changes(offers=(offer,), records=(record,)))
-        self._push.waiting(offer.id)
+        self._push.waiting(offer.id, offer.session_id)
         return True
 
     async def move(

@@ -73,7 +73,7 @@ class RequestLedger:
             await self.parts.store.add(request)
             self.holds[request.id] = hold
             self._publish(request)
-        self.parts.push.waiting(request.id)
+        self.parts.push.waiting(request.id, request.session_id)
 
     async def bind(self, request_id: RequestId, hold: Hold) -> AgentRequest | None:
         """Bind a hook that came back; None if its request is over."""

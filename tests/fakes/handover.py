@@ -315,7 +315,7 @@ class FakePush:
     def reaches_anyone(self) -> bool:
         return True
 
-    def waiting(self, subject_id: str) -> None:
+    def waiting(self, subject_id: str, session_id: str) -> None:
         self.told.append(("waiting", subject_id))
 
     def settled(self, subject_id: str) -> None:

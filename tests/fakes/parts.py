@@ -22,6 +22,7 @@ from tests.fakes.devices import a_device
 from tests.fakes.handovers import FakeHandovers, an_offer
 from tests.fakes.hook_setup import FakeAdoption, FakeHookSetup
 from tests.fakes.project_registry import FakeProjectRegistry
+from tests.fakes.push import FakePushDesk
 from tests.fakes.sessions import FakeSessions
 from tests.fakes.terminals import FakeTerminals
 from tests.fakes.tokens import ADMIN, FakeAuthenticator
@@ -138,6 +139,7 @@ def make_world(
         devices=devices,
         requests=requests,
         pairings=FakePairings(),
+        push=FakePushDesk(),
         handovers=handovers,
         audit=audit,
         authenticator=tokens,

@@ -74,7 +74,7 @@ class FakePush(Push):
     def reaches_anyone(self) -> bool:
         return self.has_endpoint
 
-    def waiting(self, subject_id: str) -> None:
+    def waiting(self, subject_id: str, session_id: str) -> None:
         self.said.append(("waiting", subject_id))
 
     def settled(self, subject_id: str) -> None:

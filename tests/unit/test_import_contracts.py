@@ -23,6 +23,7 @@ GRAPHQL: Final = "Only resolvers and api know GraphQL"
 WEB: Final = "Only api and the gateway know the web"
 SERVER: Final = "Only api runs a web server"
 FILES: Final = "Only agents watch files"
+PUSH: Final = "Only api pushes"
 CRYPTOGRAPHY: Final = "Only envelopes know the primitives of cryptography"
 
 VIOLATIONS: Final = [
@@ -56,6 +57,9 @@ VIOLATIONS: Final = [
     ("sidestage.storage", "aiosqlite", DRIVER),
     ("sidestage.handover", "watchfiles", FILES),
     ("sidestage.command", "watchfiles", FILES),
+    ("sidestage.devices", "pywebpush", PUSH),
+    ("resolvers", "py_vapid", PUSH),
+    ("sidestage.envelopes", "cryptography", PUSH),
     ("sidestage", "nacl", CRYPTOGRAPHY),
     ("api", "nacl", CRYPTOGRAPHY),
 ]

@@ -1,0 +1,1 @@
+"""Carrying push messages: Web Push and signed webhooks over HTTPS."""
