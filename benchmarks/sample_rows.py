@@ -24,8 +24,8 @@ def make_sessions(count: int) -> tuple[Session, ...]:
         replace(
             a_session(number),
             name=f"Fix the build of module {number}, then run its tests",
-            directory=f"/home/ada/work/project-{number % 20}",
-            current_directory=f"/home/ada/work/project-{number % 20}/src/module",
+            directory=f"/home/ada/code/project-{number % 20}",
+            current_directory=f"/home/ada/code/project-{number % 20}/src/module",
             state=STATES[number % len(STATES)],
         )
         for number in range(1, count + 1)

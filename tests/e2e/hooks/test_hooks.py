@@ -211,7 +211,7 @@ def test_who_is_no_child_of_the_agent_forges_in_vain(bench: HookBench) -> None:
 
 
 _FORGE = """\
-import json, os, socket, sys, time
+import json, os, select, socket, sys
 if os.fork():
     os._exit(0)
 os.setsid()
@@ -220,7 +220,10 @@ if os.fork():
 while os.getppid() not in (1, 0) and open(f"/proc/{os.getppid()}/comm").read() in (
     "python3\\n", "sh\\n", "bash\\n", "claude\\n", "claude.exe\\n"
 ):
-    time.sleep(0.01)
+    try:
+        select.select([os.pidfd_open(os.getppid())], [], [])  # its end hands us on
+    except ProcessLookupError:
+        pass
 event = {"session_id": sys.argv[2], "hook_event_name": "SessionEnd"}
 payload = json.dumps(event).encode()
 with socket.socket(socket.AF_UNIX) as connection:

@@ -86,7 +86,7 @@ def test_where_system_sockets_lie_nothing_is_left(bench: Bench) -> None:
     assert [line for line in left if not line.startswith(str(bench.project))] == []
 
 
-@pytest.mark.parametrize("place", ["runtime", "home/.runtime", "home/work/runtime"])
+@pytest.mark.parametrize("place", ["runtime", "home/.runtime", "home/deep/runtime"])
 def test_the_user_manager_and_the_user_bus_hear_nothing_from_inside(
     bench: Bench, place: str
 ) -> None:
