@@ -8,14 +8,14 @@ def test_x(tmp_path: Path) -> None:
 """
 
 import json
-import shlex
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-import sidestage_hook
 from tests.e2e.handover.device import PythonDevice
 from tests.e2e.pty_program import PtyProgram
 from tests.e2e.real_claude import Json, RealClaude
@@ -23,13 +23,6 @@ from tests.e2e.resume.bench import ResumeBench
 from tests.e2e.running_server import RunningServer
 from tests.waiting import wait_for
 
-HOOK_PYTHON: Final = "/usr/bin/python3"
-"""A sandbox shows the system's own; a test's environment may lie in a hidden folder."""
-HOOK_PROGRAM: Final = Path(sidestage_hook.__file__)
-EVENTS: Final = {
-    "event": ("SessionStart", "SessionEnd", "UserPromptSubmit", "Stop"),
-    "tool": ("PreToolUse", "PostToolUse"),
-}
 QUESTION: Final = "Which one would you like me to implement?"
 FAULTY_SERVER: Final = Path(__file__).with_name("faulty_server.py")
 
@@ -49,8 +42,9 @@ class HandoverBench(ResumeBench):
             if faulty:
                 program = ("-P", str(FAULTY_SERVER))
                 server = RunningServer(environment=environment, program=program)
-            install_hooks(claude, server)
+            claude.write_settings({"permissions": {"defaultMode": "default"}})
             with server:
+                install_hooks(server)
                 bench = cls(claude, server)
                 bench.project_id = server.register_project(bench.project)
                 yield bench
@@ -96,21 +90,19 @@ class Asking:
         )
 
 
-def install_hooks(claude: RealClaude, server: RunningServer) -> None:
-    """Write our hooks into the owner's settings."""
-    hooks: dict[str, Any] = {}
-    for verb, names in EVENTS.items():
-        command = shlex.join(
-            [
-                *(HOOK_PYTHON, "-I", "-S", str(HOOK_PROGRAM), verb),
-                *("--socket", str(server.state_dir / "hook.sock")),
-                *("--spool", str(server.state_dir / "spool")),
-            ]
-        )
-        for name in names:
-            hook = {"type": "command", "command": command, "timeout": 5}
-            hooks[name] = [{"matcher": "", "hooks": [hook]}]
-    claude.write_settings({"permissions": {"defaultMode": "default"}, "hooks": hooks})
+def install_hooks(server: RunningServer) -> None:
+    """Install our hooks as an owner does.
+
+    A command of the tests' own once lacked the installed one's guard: in a sandbox that
+    hid the checkout, Python ended with status 2, by which the CLI blocks the prompt.
+    """
+    subprocess.run(
+        [sys.executable, "-P", "-m", "sidestage", "hooks", "install"],
+        env=server.environment,
+        cwd=server.home,
+        check=True,
+        timeout=60,
+    )
 
 
 def wait_state(device: PythonDevice, offer: Json, *states: str) -> Json:
