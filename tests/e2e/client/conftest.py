@@ -16,9 +16,13 @@ from tests.e2e.running_server import RunningServer
 EXPECTED_WITHIN_MS = 20_000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Give the machine's Chromium, without a graphics card."""
+    """Give the machine's Chromium, without a graphics card.
+
+    Not for the whole session: Playwright keeps an event loop running in this thread, and
+    every asynchronous test that came behind the browser's failed for it.
+    """
     program = shutil.which("chromium")
     if program is None or not (CHECKOUT / "api" / "static" / "index.html").exists():
         pytest.fail("Run scripts/test --setup-only: it installs Chromium and builds.")
