@@ -20,8 +20,8 @@ EXPECTED_WITHIN_MS = 20_000
 def browser() -> Iterator[Browser]:
     """Give the machine's Chromium, without a graphics card.
 
-    Not for the whole session: Playwright keeps an event loop running in this thread, and
-    every asynchronous test that came behind the browser's failed for it.
+    Not for the whole session: Playwright keeps an event loop running in this thread,
+    and every asynchronous test that came behind the browser's failed for it.
     """
     program = shutil.which("chromium")
     if program is None or not (CHECKOUT / "api" / "static" / "index.html").exists():
