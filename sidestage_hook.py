@@ -158,11 +158,13 @@ def hold(socket_path: str, payload: bytes) -> None:
         try:
             decision = wait_for_decision(connection, digest, deadline)
         except TimeoutError:
+            connection.close()
             return
         except (OSError, ServerGoneError):
             connection.close()
             connection = come_back(socket_path, frame)
         else:
+            connection.close()
             sys.stdout.buffer.write(decision)
             sys.stdout.buffer.flush()
             return

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import socket
 import stat
 import subprocess
@@ -322,3 +323,109 @@ def test_it_imports_nothing_that_takes_long() -> None:
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, check=True
     )
     assert done.stdout.split() == []
+
+
+def here(
+    payload: bytes, monkeypatch: pytest.MonkeyPatch, *arguments: str | Path
+) -> None:
+    """Run the program's work in this process, where each line of it is counted."""
+    pieces = [payload[i : i + 65_536] for i in range(0, len(payload), 65_536)]
+    pieces.append(b"")
+    monkeypatch.setattr(os, "read", lambda *_: pieces.pop(0))
+    sidestage_hook.main([str(it) for it in arguments])
+
+
+def test_an_event_that_was_taken_is_not_in_the_spool_too(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.serve(lambda frame: TAKEN)
+    spool = tmp_path / "spool"
+    here(PAYLOAD, monkeypatch, "event", "--socket", server.path, "--spool", spool)
+    assert server.frames[0].endswith(PAYLOAD)
+    assert not spool.exists()
+
+
+@pytest.mark.parametrize("reply", [b"", b"who are you?\n", b"x" * 600])
+def test_an_event_that_no_server_of_ours_took_is_in_the_spool(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: bytes
+) -> None:
+    server.serve(lambda frame: reply)
+    spool = tmp_path / "spool"
+    here(PAYLOAD, monkeypatch, "event", "--socket", server.path, "--spool", spool)
+    [kept] = spooled(spool)
+    assert kept.endswith(PAYLOAD)
+
+
+@pytest.mark.parametrize(
+    ("payload", "verb"),
+    [
+        (b"", "event"),
+        (b"x" * (sidestage_hook.STDIN_LIMIT_BYTES + 1), "event"),
+        (b"x" * (sidestage_hook.SPOOL_LIMIT_BYTES + 1), "event"),
+        (PAYLOAD, "tool"),
+        (PAYLOAD, "hold"),
+    ],
+)
+def test_what_is_not_to_be_kept_leaves_no_spool(
+    payload: bytes, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = tmp_path / "spool"
+    absent = tmp_path / "absent.sock"
+    here(payload, monkeypatch, verb, "--socket", absent, "--spool", spool)
+    assert not spool.exists()
+
+
+def test_an_event_half_written_to_a_full_disk_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", full)
+    with pytest.raises(OSError, match="No space"):
+        sidestage_hook.put_into_spool(str(tmp_path / "spool"), PAYLOAD, 1)
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_over_the_limit_the_oldest_events_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sidestage_hook, "SPOOL_LIMIT_FILES", 2)
+    for number in range(4):
+        sidestage_hook.put_into_spool(str(tmp_path), b"%d" % number, number)
+    assert [event[-1:] for event in spooled(tmp_path)] == [b"2", b"3"]
+
+
+def test_a_hook_cut_off_within_a_decision_asks_again_and_prints_it_whole(
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    monkeypatch.setattr(sidestage_hook, "RETRY_SECONDS", 0.0)
+
+    def cut_once(frame: bytes) -> bytes:
+        whole = decide(frame)
+        return whole[:-5] if len(server.frames) == 1 else whole
+
+    server.serve(cut_once, times=2)
+    here(PAYLOAD, monkeypatch, "hold", "--socket", server.path)
+    assert capsysbinary.readouterr().out == DECISION
+    assert server.frames[0] == server.frames[1]
+
+
+@pytest.mark.parametrize("digest", ["0" * 64, None])
+def test_only_a_decision_on_these_bytes_is_passed_on(
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    digest: str | None,
+) -> None:
+    server.serve(lambda frame: decide(frame, digest=digest))
+    here(PAYLOAD, monkeypatch, "hold", "--socket", server.path)
+    assert capsysbinary.readouterr().out == (b"" if digest else DECISION)
+
+
+def test_a_hook_nobody_decides_about_ends_before_its_agent_ends_it() -> None:
+    server_side, hook_side = socket.socketpair()
+    with server_side, hook_side, pytest.raises(TimeoutError):
+        sidestage_hook.wait_for_decision(hook_side, "0", time.monotonic())
