@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -56,22 +57,23 @@ def kinds_asked(rows: dict[str, dict[str, object]]) -> set[object]:
 
 
 def test_its_port_can_be_chosen_and_its_failure_is_told(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "sidestage", "demo", "--port", "70000"],
-        env={
-            "HOME": str(tmp_path),
-            "PATH": os.environ["PATH"],
-            "TMPDIR": str(tmp_path),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode != 0
-    assert "did not start" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.glob("sidestage-demo-*"))
+    with tempfile.TemporaryDirectory(prefix="stage-", dir="/tmp") as temporary:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "sidestage", "demo", "--port", "70000"],
+            env={
+                "HOME": str(tmp_path),
+                "PATH": os.environ["PATH"],
+                "TMPDIR": temporary,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode != 0
+        assert "did not start" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not list(Path(temporary).iterdir())
 
 
 def test_a_folder_that_is_too_deep_for_sockets_is_told_with_what_to_do(
